@@ -1,0 +1,106 @@
+package ablation
+
+// A Recipe is all that a trainer is told, apart from the seed. Its keys are
+// the dotted JSON paths ("algorithm.group_size"); [Fields] describes each one
+// with type, unit, range, default and help, and is what the study file, the
+// New study page and the API validate against.
+type Recipe struct {
+	Preset      string      `json:"preset,omitempty"` // name of the preset this recipe started from; informative
+	Trainer     Trainer     `json:"trainer"`
+	Model       Model       `json:"model"`
+	Data        Data        `json:"data"`
+	SFT         SFT         `json:"sft"`
+	Reward      Reward      `json:"reward"`
+	Algorithm   Algorithm   `json:"algorithm"`
+	Environment Environment `json:"environment"`
+	Budget      Budget      `json:"budget"`
+	Evaluation  Evaluation  `json:"evaluation"`
+}
+
+// Trainer says which program trains and what it needs of the machine.
+type Trainer struct {
+	Kind      string            `json:"kind"`                 // cpu, command, solver
+	Command   []string          `json:"command,omitempty"`    // argv for kind command; {spec} and {dir} are replaced
+	Env       map[string]string `json:"env,omitempty"`        // extra environment for kind command; never secrets
+	Devices   int               `json:"devices"`              // devices a run needs at once, on one node
+	MemoryGiB float64           `json:"memory_gib,omitempty"` // least memory of each device, GiB; 0 = any
+	Kernel    string            `json:"kernel,omitempty"`     // embedded trainer: auto, avx512, avx2, generic
+}
+
+// Model names the policy.
+type Model struct {
+	Size string `json:"size"` // embedded proxies: nano, small, medium, large, xl; other trainers: a Hugging Face name or folder
+	Base string `json:"base"` // embedded: shipped (the pretrained look-up skill) or scratch
+}
+
+// Data says which queries train and evaluate the policy.
+type Data struct {
+	Prompts     int    `json:"prompts"`                // distinct RL prompts
+	Mix         string `json:"mix"`                    // easy:medium:hard, e.g. "4:3:3"
+	Seed        uint64 `json:"seed"`                   // data seed, shared by all arms and seeds: same held-out panel everywhere
+	QueriesFile string `json:"queries_file,omitempty"` // JSONL of queries to use instead of synthesis (kind solver)
+	Plans       string `json:"plans,omitempty"`        // kind solver: solver or annotated
+}
+
+// SFT describes supervised fine-tuning on expert traces.
+type SFT struct {
+	Traces        int     `json:"traces"` // expert traces drawn before filtering
+	Epochs        float64 `json:"epochs"`
+	LR            float64 `json:"lr"`
+	Batch         int     `json:"batch"`          // traces a step
+	Noise         float64 `json:"noise"`          // probability that the expert replaces a pick by a random one
+	FilterSuccess bool    `json:"filter_success"` // keep only traces whose plan succeeds
+	FilterFormat  bool    `json:"filter_format"`  // keep only traces in correct format
+	Control       bool    `json:"control"`        // also run the control: SFT continued for the RL phase's compute
+}
+
+// Reward is how a trajectory is scored; see the sandbox for the formulas.
+type Reward struct {
+	Kind        string    `json:"kind"`             // SUM, MACRO, SUCCESS, CURRICULUM, RANDOM (control)
+	Stages      []float64 `json:"stages,omitempty"` // CURRICULUM: share of the steps under SUM, MACRO, SUCCESS
+	Profile     string    `json:"profile"`          // strict, star, official
+	FormatError string    `json:"format_error"`     // zero: a format error anywhere makes the reward 0
+}
+
+// Algorithm holds the policy-gradient settings, under verl's names where it has one.
+type Algorithm struct {
+	Kind           string  `json:"kind"`       // grpo
+	GroupSize      int     `json:"group_size"` // rollouts a prompt, G
+	PromptsPerStep int     `json:"prompts_per_step"`
+	LR             float64 `json:"lr"`
+	ClipLow        float64 `json:"clip_low"`
+	ClipHigh       float64 `json:"clip_high"`
+	Minibatches    int     `json:"minibatches"`     // optimizer updates a step
+	StdNorm        bool    `json:"norm_adv_by_std"` // divide the advantage by the group's standard deviation
+	LossAgg        string  `json:"loss_agg_mode"`   // token-mean, seq-mean-token-mean, seq-mean-token-sum
+	Temperature    float64 `json:"temperature"`     // of training rollouts
+	GradClip       float64 `json:"grad_clip"`
+	Overlong       string  `json:"overlong"` // mask (out of the loss, in the statistics), zero (reward 0, in the loss)
+}
+
+// Environment describes the sandbox the policy acts in.
+type Environment struct {
+	Kind            string  `json:"kind"`              // travel
+	World           string  `json:"world"`             // nano, small, full, real, public
+	Tables          string  `json:"tables,omitempty"`  // folder of TravelPlanner's CSV tables for worlds real and public
+	Cities          int     `json:"cities"`            // size of a generated world, cities
+	Days            int     `json:"days"`              // 3, 5, 7; 0 = mixed (language-model worlds only)
+	BudgetFactor    float64 `json:"budget_factor"`     // multiplies the budget of rule H
+	ToolFailureRate float64 `json:"tool_failure_rate"` // probability of an injected failure per tool call, training only
+	MaxTurns        int     `json:"max_turns"`         // tool-call budget
+	MaxTokens       int     `json:"max_tokens"`        // context budget of an episode, tokens
+}
+
+// Budget bounds a run.
+type Budget struct {
+	Steps           int `json:"steps"`            // RL steps
+	CheckpointEvery int `json:"checkpoint_every"` // steps
+}
+
+// Evaluation describes the fixed held-out panel.
+type Evaluation struct {
+	Every       int     `json:"every"`       // RL steps between evaluations
+	Queries     int     `json:"queries"`     // size of the panel
+	Samples     int     `json:"samples"`     // sampled rollouts a query at the first and last evaluation (1 in between)
+	Temperature float64 `json:"temperature"` // of sampled evaluation
+}
