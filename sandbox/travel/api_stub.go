@@ -1,0 +1,102 @@
+package travel
+
+import (
+	"errors"
+
+	"alidade/sandbox"
+	"alidade/trainer"
+)
+
+// World is the immutable, indexed sandbox.
+type World struct{}
+
+func NewWorld(t Tables) *World                              { return &World{} }
+func (w *World) Flights(org, dest, date string) []Flight    { return nil }
+func (w *World) Hotels(city string) []Hotel                 { return nil }
+func (w *World) Restaurants(city string) []Restaurant       { return nil }
+func (w *World) Attractions(city string) []Attraction       { return nil }
+func (w *World) Distance(org, dest string) (Distance, bool) { return Distance{}, false }
+func (w *World) FlightsByNumber(number string) []Flight     { return nil }
+func (w *World) State(city string) string                   { return "" }
+func (w *World) CitiesIn(state string) []string             { return nil }
+func (w *World) Cities() []City                             { return nil }
+func (w *World) Hash() string                               { return "" }
+func DriveCost(d Distance, people int) (float64, bool)      { return 0, false }
+func TaxiCost(d Distance, people int) (float64, bool)       { return 0, false }
+func LoadTables(dir string) (Tables, error)                 { return Tables{}, errors.New("not yet") }
+
+const (
+	ToolFlight        = "SearchFlight"
+	ToolDistance      = "GoogleDistanceMatrix"
+	ToolAccommodation = "SearchAccommodation"
+	ToolRestaurant    = "SearchRestaurant"
+	ToolAttraction    = "SearchAttraction"
+	ToolCity          = "SearchCity"
+)
+
+type ToolParam struct {
+	Name, Help string
+	Enum       []string
+}
+type ToolSpec struct {
+	Name, Help string
+	Params     []ToolParam
+}
+
+func ToolSpecs() []ToolSpec { return nil }
+
+type Result struct {
+	Text    string
+	Columns []string
+	Rows    [][]string
+	Err     string
+}
+
+func (w *World) Call(tool string, args map[string]any) Result { return Result{} }
+
+func (p Plan) Strict() []Day                { return nil }
+func NewPlan(days []Day) Plan               { return Plan{} }
+func ParsePlan(answer string) (Plan, error) { return Plan{}, nil }
+
+type Profile string
+
+const (
+	Official Profile = "official"
+	Star     Profile = "star"
+	Strict   Profile = "strict"
+)
+
+type Judgement struct {
+	Profile                                Profile
+	Delivered                              bool
+	Verdicts                               []trainer.Verdict
+	Cost                                   *float64
+	DayCosts                               []map[string]float64
+	CSMicro, CSMacro, HardMicro, HardMacro float64
+	Success                                bool
+	Raised                                 string
+}
+
+func Judge(w *World, q Query, p Plan, pr Profile) Judgement { return Judgement{} }
+func Score(kind string, stages []float64, progress float64, j Judgement, formatError bool) (float64, []trainer.Component) {
+	return 0, nil
+}
+
+type Failures = sandbox.Failures
+
+func (q Query) Hash() string                           { return "" }
+func LoadQueries(path string) ([]Query, []Plan, error) { return nil, nil, nil }
+
+type EpisodeConfig struct {
+	Failures Failures
+	ID       uint64 // the episode's number for failure injection
+	MaxTurns int
+	Profile  Profile
+}
+type Episode struct{}
+
+func NewEpisode(w *World, q Query, c EpisodeConfig) *Episode              { return &Episode{} }
+func (e *Episode) Call(tool string, args map[string]any) trainer.Observed { return trainer.Observed{} }
+func (e *Episode) Finish(p Plan, end string, formatError string)          {}
+func (e *Episode) Judgement() Judgement                                   { return Judgement{} }
+func (e *Episode) Trajectory() trainer.Trajectory                         { return trainer.Trajectory{} }
