@@ -1,0 +1,179 @@
+package ablation
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// FieldKind is the type of a recipe key.
+type FieldKind string
+
+// The kinds of field.
+const (
+	KindInt    FieldKind = "int"
+	KindUint   FieldKind = "uint"
+	KindFloat  FieldKind = "float"
+	KindBool   FieldKind = "bool"
+	KindString FieldKind = "string"
+	KindEnum   FieldKind = "enum"   // a string, one of Enum
+	KindList   FieldKind = "list"   // of strings
+	KindFloats FieldKind = "floats" // list of numbers
+	KindMap    FieldKind = "map"    // string to string
+)
+
+// A Field describes one recipe key: what the study file, the forms and the
+// API accept for it.
+type Field struct {
+	Key     string    `json:"key"`   // "algorithm.group_size"
+	Group   string    `json:"group"` // section of the form
+	Label   string    `json:"label"` // "group size G"
+	Kind    FieldKind `json:"kind"`
+	Unit    string    `json:"unit,omitempty"`
+	Min     float64   `json:"min"` // for numbers; both 0 = no limits
+	Max     float64   `json:"max"`
+	Enum    []string  `json:"enum,omitempty"`
+	Help    string    `json:"help"`
+	Ordered bool      `json:"ordered,omitempty"` // levels have an order: a curve can be drawn over them
+}
+
+// Allowed says in words which values the field takes.
+func (f Field) Allowed() string {
+	switch f.Kind {
+	case KindEnum:
+		return strings.Join(f.Enum, ", ")
+	case KindBool:
+		return "true or false"
+	case KindInt, KindUint:
+		return "a whole number" + f.limits()
+	case KindFloat:
+		return "a number" + f.limits()
+	case KindList:
+		return "a list of texts"
+	case KindFloats:
+		return "a list of numbers" + f.limits()
+	case KindMap:
+		return "a map from text to text"
+	}
+	return "a text"
+}
+
+func (f Field) limits() string {
+	if f.Min == 0 && f.Max == 0 {
+		return ""
+	}
+	unit := ""
+	if f.Unit != "" {
+		unit = " " + f.Unit
+	}
+	if math.IsInf(f.Max, 1) {
+		return fmt.Sprintf(" of at least %v%s", f.Min, unit)
+	}
+	return fmt.Sprintf(" from %v to %v%s", f.Min, f.Max, unit)
+}
+
+var inf = math.Inf(1)
+
+// fields is the schema of a recipe, in the order of the form.
+var fields = []Field{
+	{Key: "trainer.kind", Group: "Trainer", Label: "trainer", Kind: KindEnum, Enum: []string{"cpu", "command", "solver"}, Help: "cpu trains a small policy in this program; command runs a script of yours that speaks the trainer protocol; solver lets the exact solver answer the queries, with no policy"},
+	{Key: "trainer.command", Group: "Trainer", Label: "command", Kind: KindList, Help: "argv for kind command; {spec} and {dir} are replaced; never passed to a shell"},
+	{Key: "trainer.env", Group: "Trainer", Label: "environment", Kind: KindMap, Help: "extra environment variables for kind command; not for secrets"},
+	{Key: "trainer.devices", Group: "Trainer", Label: "devices a run", Kind: KindInt, Min: 1, Max: 64, Help: "devices a run needs at the same time, on one node"},
+	{Key: "trainer.memory_gib", Group: "Trainer", Label: "device memory", Kind: KindFloat, Unit: "GiB", Min: 0, Max: 1024, Help: "least memory of each device; 0 takes any"},
+	{Key: "trainer.kernel", Group: "Trainer", Label: "kernel", Kind: KindEnum, Enum: []string{"auto", "avx512", "avx2", "generic"}, Help: "arithmetic kernel of the embedded trainer; numbers repeat bit for bit only within one kernel"},
+
+	{Key: "model.size", Group: "Model", Label: "policy", Kind: KindEnum, Ordered: true, Enum: []string{"nano", "small", "medium", "large", "xl"}, Help: "size of the embedded proxy policy: nano 0.03 M, small 0.15 M, medium 0.4 M, large 0.7 M, xl 1.9 M parameters"},
+	{Key: "model.base", Group: "Model", Label: "start from", Kind: KindEnum, Enum: []string{"shipped", "scratch"}, Help: "shipped: the base checkpoint that already has the look-up skill; scratch: pre-train it in the run"},
+
+	{Key: "data.prompts", Group: "Data", Label: "RL prompts", Kind: KindInt, Ordered: true, Min: 1, Max: 100000, Help: "distinct synthetic queries for RL; they repeat once used up"},
+	{Key: "data.mix", Group: "Data", Label: "easy : medium : hard", Kind: KindString, Help: "difficulty mix of the RL prompts, three whole numbers"},
+	{Key: "data.seed", Group: "Data", Label: "data seed", Kind: KindUint, Help: "seed of the world and the queries; shared by all arms and seeds, so that all meet the same held-out panel"},
+	{Key: "data.queries_file", Group: "Data", Label: "queries file", Kind: KindString, Help: "JSONL file of queries for kind solver, instead of synthesis"},
+	{Key: "data.plans", Group: "Data", Label: "plans", Kind: KindEnum, Enum: []string{"solver", "annotated"}, Help: "kind solver: whose plans are judged, the solver's or those in the queries file"},
+
+	{Key: "sft.traces", Group: "SFT", Label: "expert traces", Kind: KindInt, Ordered: true, Min: 0, Max: 100000, Help: "traces drawn from the expert before filtering; few, since RL pays only where traces are scarce"},
+	{Key: "sft.epochs", Group: "SFT", Label: "epochs", Kind: KindFloat, Min: 0, Max: 1000, Help: "passes over the kept traces"},
+	{Key: "sft.lr", Group: "SFT", Label: "learning rate", Kind: KindFloat, Min: 1e-8, Max: 1, Help: "peak rate; cosine schedule with warm-up"},
+	{Key: "sft.batch", Group: "SFT", Label: "batch", Kind: KindInt, Unit: "traces", Min: 1, Max: 4096, Help: "traces an optimizer step"},
+	{Key: "sft.noise", Group: "SFT", Label: "expert noise", Kind: KindFloat, Min: 0, Max: 1, Help: "probability that the expert replaces a pick by a random one of its kind"},
+	{Key: "sft.filter_success", Group: "SFT", Label: "successful traces only", Kind: KindBool, Help: "keep only traces whose plan passes every check"},
+	{Key: "sft.filter_format", Group: "SFT", Label: "well-formed traces only", Kind: KindBool, Help: "keep only traces without a format error"},
+	{Key: "sft.control", Group: "SFT", Label: "SFT-continued control", Kind: KindBool, Help: "also continue SFT for the RL phase's compute, as the control that RL has to beat"},
+
+	{Key: "reward.kind", Group: "Reward", Label: "reward", Kind: KindEnum, Enum: []string{"SUM", "MACRO", "SUCCESS", "CURRICULUM", "RANDOM"}, Help: "SUM adds all five scores, MACRO the two macro scores and success, SUCCESS pays success alone, CURRICULUM goes through the three; RANDOM is a control that must not teach anything"},
+	{Key: "reward.stages", Group: "Reward", Label: "curriculum stages", Kind: KindFloats, Min: 0, Max: 1, Help: "shares of the steps under SUM, MACRO and SUCCESS; they sum to 1"},
+	{Key: "reward.profile", Group: "Reward", Label: "checks", Kind: KindEnum, Enum: []string{"strict", "star", "official"}, Help: "which evaluator pays the reward; strict is what the rules mean, the other two keep the public programs' quirks"},
+	{Key: "reward.format_error", Group: "Reward", Label: "format error", Kind: KindEnum, Enum: []string{"zero"}, Help: "zero: a format error anywhere makes the trajectory's reward 0"},
+
+	{Key: "algorithm.kind", Group: "Algorithm", Label: "algorithm", Kind: KindEnum, Enum: []string{"grpo"}, Help: "policy-gradient algorithm"},
+	{Key: "algorithm.group_size", Group: "Algorithm", Label: "group size G", Kind: KindInt, Ordered: true, Unit: "rollouts a prompt", Min: 2, Max: 256, Help: "rollouts sampled for one prompt"},
+	{Key: "algorithm.prompts_per_step", Group: "Algorithm", Label: "prompts a step", Kind: KindInt, Ordered: true, Min: 1, Max: 4096, Help: "prompts sampled at each step"},
+	{Key: "algorithm.lr", Group: "Algorithm", Label: "learning rate", Kind: KindFloat, Ordered: true, Min: 1e-8, Max: 1, Help: "constant rate of the policy update"},
+	{Key: "algorithm.clip_low", Group: "Algorithm", Label: "clip low", Kind: KindFloat, Ordered: true, Min: 0, Max: 1, Help: "lower clip of the probability ratio, ε low"},
+	{Key: "algorithm.clip_high", Group: "Algorithm", Label: "clip high", Kind: KindFloat, Ordered: true, Min: 0, Max: 10, Help: "upper clip of the probability ratio, ε high; at least clip low"},
+	{Key: "algorithm.minibatches", Group: "Algorithm", Label: "updates a step", Kind: KindInt, Ordered: true, Min: 1, Max: 64, Help: "minibatches a step's rollouts are cut into, one optimizer update each"},
+	{Key: "algorithm.norm_adv_by_std", Group: "Algorithm", Label: "divide by group SD", Kind: KindBool, Help: "divide the advantage by the group's standard deviation"},
+	{Key: "algorithm.loss_agg_mode", Group: "Algorithm", Label: "loss aggregation", Kind: KindEnum, Enum: []string{"token-mean", "seq-mean-token-mean", "seq-mean-token-sum"}, Help: "how token losses become one number"},
+	{Key: "algorithm.temperature", Group: "Algorithm", Label: "temperature", Kind: KindFloat, Ordered: true, Min: 0.01, Max: 10, Help: "of training rollouts"},
+	{Key: "algorithm.grad_clip", Group: "Algorithm", Label: "gradient clip", Kind: KindFloat, Min: 0, Max: 1000, Help: "largest gradient norm; 0 = no clipping"},
+	{Key: "algorithm.overlong", Group: "Algorithm", Label: "over-long rollouts", Kind: KindEnum, Enum: []string{"mask", "zero"}, Help: "mask: out of the loss, in the group's statistics; zero: reward 0 and in the loss"},
+
+	{Key: "environment.kind", Group: "Environment", Label: "environment", Kind: KindEnum, Enum: []string{"travel"}, Help: "the sandbox the policy acts in"},
+	{Key: "environment.world", Group: "Environment", Label: "world", Kind: KindEnum, Enum: []string{"nano", "small", "full", "real"}, Help: "nano: a few cities, for the embedded trainer; small and full: generated, up to 312 cities; real: TravelPlanner's own tables with generated flights"},
+	{Key: "environment.tables", Group: "Environment", Label: "tables folder", Kind: KindString, Help: "folder of TravelPlanner's CSV tables, for world real"},
+	{Key: "environment.cities", Group: "Environment", Label: "cities", Kind: KindInt, Ordered: true, Min: 4, Max: 312, Help: "size of a generated world"},
+	{Key: "environment.days", Group: "Environment", Label: "days of a trip", Kind: KindInt, Min: 0, Max: 7, Help: "3, 5 or 7; 0 mixes them; the nano world knows 3"},
+	{Key: "environment.budget_factor", Group: "Environment", Label: "budget factor", Kind: KindFloat, Ordered: true, Min: 0.1, Max: 10, Help: "multiplies the budget that the benchmark's rule gives; below 1 the choice of items matters more"},
+	{Key: "environment.tool_failure_rate", Group: "Environment", Label: "tool failure rate", Kind: KindFloat, Ordered: true, Min: 0, Max: 1, Help: "probability that a tool call in training is answered by an injected failure; evaluation is always clean"},
+	{Key: "environment.max_turns", Group: "Environment", Label: "tool-call budget", Kind: KindInt, Ordered: true, Min: 1, Max: 1000, Help: "turns an episode may take"},
+	{Key: "environment.max_tokens", Group: "Environment", Label: "context budget", Kind: KindInt, Unit: "tokens", Min: 32, Max: 1000000, Help: "tokens an episode may take, observations included"},
+
+	{Key: "budget.steps", Group: "Budget", Label: "RL steps", Kind: KindInt, Ordered: true, Min: 0, Max: 1000000, Help: "gradient steps of RL; the same in every arm"},
+	{Key: "budget.checkpoint_every", Group: "Budget", Label: "checkpoint every", Kind: KindInt, Unit: "steps", Min: 1, Max: 1000000, Help: "steps between checkpoints"},
+
+	{Key: "evaluation.every", Group: "Evaluation", Label: "evaluate every", Kind: KindInt, Unit: "steps", Min: 1, Max: 1000000, Help: "steps between evaluations on the held-out panel"},
+	{Key: "evaluation.queries", Group: "Evaluation", Label: "held-out queries", Kind: KindInt, Min: 1, Max: 100000, Help: "size of the panel; its queries never occur in training"},
+	{Key: "evaluation.samples", Group: "Evaluation", Label: "samples a query", Kind: KindInt, Min: 1, Max: 64, Help: "sampled rollouts a query at the first and the last evaluation; 1 in between"},
+	{Key: "evaluation.temperature", Group: "Evaluation", Label: "temperature", Kind: KindFloat, Min: 0.01, Max: 10, Help: "of sampled evaluation"},
+}
+
+// Fields returns the schema of a recipe in the order of the form.
+func Fields() []Field { return append([]Field(nil), fields...) }
+
+// FieldOf returns the description of a recipe key.
+func FieldOf(key string) (Field, bool) {
+	for _, f := range fields {
+		if f.Key == key {
+			return f, true
+		}
+	}
+	return Field{}, false
+}
+
+// shortKeys are the names people use for a factor in a study file.
+var shortKeys = map[string]string{
+	"reward":       "reward.kind",
+	"algorithm":    "algorithm.kind",
+	"prompts":      "data.prompts",
+	"mix":          "data.mix",
+	"scale":        "model.size",
+	"failure_rate": "environment.tool_failure_rate",
+}
+
+// ResolveKey turns a short factor name ("reward") into its recipe key.
+func ResolveKey(key string) string {
+	if k, ok := shortKeys[key]; ok {
+		return k
+	}
+	return key
+}
+
+// FieldKeys returns all recipe keys.
+func FieldKeys() []string {
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.Key
+	}
+	return keys
+}

@@ -1,0 +1,217 @@
+package ablation
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Validate checks every key of the recipe against its field and the rules
+// that tie keys together. It returns *Invalid.
+func (r Recipe) Validate() error {
+	var bad []FieldError
+	for _, f := range fields {
+		v, err := Get(&r, f.Key)
+		if err == nil {
+			_, err = f.coerceStored(v)
+		}
+		bad = appendFieldError(bad, err)
+	}
+	bad = append(bad, r.crossRules()...)
+	if len(bad) > 0 {
+		return &Invalid{Fields: bad}
+	}
+	return nil
+}
+
+// coerceStored is Coerce, but an empty optional enum or list passes: presets
+// of one trainer kind leave the other kinds' keys empty.
+func (f Field) coerceStored(v any) (any, error) {
+	if s, ok := v.(string); ok && s == "" && f.Kind == KindEnum {
+		return v, nil
+	}
+	return f.Coerce(v)
+}
+
+func appendFieldError(bad []FieldError, err error) []FieldError {
+	var fe FieldError
+	var inv *Invalid
+	switch {
+	case err == nil:
+	case errors.As(err, &fe):
+		bad = append(bad, fe)
+	case errors.As(err, &inv):
+		bad = append(bad, inv.Fields...)
+	default:
+		bad = append(bad, FieldError{Problem: err.Error()})
+	}
+	return bad
+}
+
+// crossRules are the rules that tie several keys together.
+func (r Recipe) crossRules() []FieldError {
+	var bad []FieldError
+	add := func(key string, value any, problem, allowed string) {
+		bad = append(bad, FieldError{Field: key, Value: fmt.Sprint(value), Problem: problem, Allowed: allowed})
+	}
+	if _, err := ParseMix(r.Data.Mix); err != nil {
+		add("data.mix", r.Data.Mix, "not a mix", `three whole numbers, easy:medium:hard, such as "4:3:3"`)
+	}
+	if r.Algorithm.ClipHigh < r.Algorithm.ClipLow {
+		add("algorithm.clip_high", r.Algorithm.ClipHigh, "below clip low", fmt.Sprintf("at least algorithm.clip_low, %v", r.Algorithm.ClipLow))
+	}
+	if n := len(r.Reward.Stages); n > 0 {
+		sum := 0.0
+		for _, s := range r.Reward.Stages {
+			sum += s
+		}
+		if n != 3 || math.Abs(sum-1) > 1e-6 {
+			add("reward.stages", r.Reward.Stages, "not three shares of the steps", "three numbers that sum to 1, for SUM, MACRO and SUCCESS")
+		}
+	}
+	if r.Reward.Kind == "CURRICULUM" && len(r.Reward.Stages) == 0 {
+		add("reward.stages", "", "missing", "three numbers that sum to 1, for SUM, MACRO and SUCCESS")
+	}
+	if r.Trainer.Kind == "command" && len(r.Trainer.Command) == 0 {
+		add("trainer.command", "", "missing", "the argv of your trainer, such as [python3, train.py, --spec, \"{spec}\"]")
+	}
+	if d := r.Environment.Days; d != 0 && d != 3 && d != 5 && d != 7 {
+		add("environment.days", d, "wrong value", "3, 5, 7, or 0 for a mix")
+	}
+	if r.Trainer.Kind == "cpu" && r.Environment.World != "nano" {
+		add("environment.world", r.Environment.World, "not for trainer cpu", "nano: the embedded policies speak the compact token form of small worlds")
+	}
+	if r.Trainer.Kind == "cpu" && r.Environment.World == "nano" && r.Environment.Days != 3 {
+		add("environment.days", r.Environment.Days, "wrong value", "3: the nano world knows three-day trips")
+	}
+	if r.Environment.World == "real" && r.Environment.Tables == "" {
+		add("environment.tables", "", "missing", "the folder that holds TravelPlanner's CSV tables")
+	}
+	if r.Data.Plans == "annotated" && r.Data.QueriesFile == "" {
+		add("data.queries_file", "", "missing", "the JSONL file that holds the annotated plans")
+	}
+	if rollouts := r.Algorithm.GroupSize * r.Algorithm.PromptsPerStep; r.Algorithm.Minibatches > rollouts {
+		add("algorithm.minibatches", r.Algorithm.Minibatches, "more than the rollouts of a step", fmt.Sprintf("at most %d", rollouts))
+	}
+	return bad
+}
+
+// ParseMix reads "easy:medium:hard".
+func ParseMix(s string) ([3]int, error) {
+	var m [3]int
+	parts := strings.Split(s, ":")
+	if len(parts) != 3 {
+		return m, fmt.Errorf("mix %q: want easy:medium:hard: %w", s, ErrInvalid)
+	}
+	total := 0
+	for i, p := range parts {
+		n, err := strconv.Atoi(strings.TrimSpace(p))
+		if err != nil || n < 0 || n > 1000 {
+			return m, fmt.Errorf("mix %q: part %q is not a whole number from 0 to 1000: %w", s, p, ErrInvalid)
+		}
+		m[i], total = n, total+n
+	}
+	if total == 0 {
+		return m, fmt.Errorf("mix %q: all parts are zero: %w", s, ErrInvalid)
+	}
+	return m, nil
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$`)
+
+// Limits on a study's size, so that a slip of the pen does not fill the queue.
+const (
+	MaxFactors = 16
+	MaxRuns    = 10000
+)
+
+// Validate checks the study and, through Expand, every arm's recipe.
+func (s Study) Validate() error {
+	_, err := Expand(s)
+	return err
+}
+
+// check returns what is wrong with the study's own fields.
+func (s Study) check() []FieldError {
+	var bad []FieldError
+	add := func(field, value, problem, allowed string) {
+		bad = append(bad, FieldError{Field: field, Value: value, Problem: problem, Allowed: allowed})
+	}
+	if !namePattern.MatchString(s.Name) {
+		add("name", s.Name, "missing or unusable", "1 to 64 letters, digits, spaces, dots, hyphens or underscores, starting with a letter or digit")
+	}
+	switch s.Design {
+	case DesignGrid, DesignOneFactor, DesignList:
+	default:
+		bad = append(bad, FieldError{Field: "design", Value: string(s.Design), Problem: "unknown value", Allowed: "grid, one-factor, list",
+			Suggestion: Nearest(string(s.Design), []string{"grid", "one-factor", "list"})})
+	}
+	if s.Design == DesignList && len(s.Arms) == 0 {
+		add("arms", "", "missing", "with design list, one map of recipe keys to values for each arm")
+	}
+	if s.Design != DesignList && len(s.Arms) > 0 {
+		add("arms", fmt.Sprint(len(s.Arms), " arms"), "only for design list", "design: list, or factors instead of arms")
+	}
+	if len(s.Seeds) == 0 {
+		add("seeds", "", "missing", "at least one whole number, such as [1, 2, 3]")
+	}
+	seen := map[uint64]bool{}
+	for _, x := range s.Seeds {
+		if seen[x] {
+			add("seeds", fmt.Sprint(x), "given twice", "each seed once")
+		}
+		seen[x] = true
+	}
+	if s.Metric == "" || strings.ContainsAny(s.Metric, " \t\n") {
+		add("metric", s.Metric, "missing or unusable", "the name of a metric, such as eval/success")
+	}
+	if s.MinDifference < 0 || math.IsNaN(s.MinDifference) {
+		add("min_difference", fmt.Sprint(s.MinDifference), "out of range", "a number of at least 0, in the metric's unit (0.03 = 3 points of success)")
+	}
+	if s.Concurrency < 0 {
+		add("concurrency", fmt.Sprint(s.Concurrency), "out of range", "0 for no limit, or the most runs at once")
+	}
+	return append(bad, s.checkFactors()...)
+}
+
+func (s Study) checkFactors() []FieldError {
+	var bad []FieldError
+	if len(s.Factors) > MaxFactors {
+		bad = append(bad, FieldError{Field: "factors", Value: fmt.Sprint(len(s.Factors)), Problem: "too many", Allowed: fmt.Sprintf("at most %d", MaxFactors)})
+	}
+	seen := map[string]bool{}
+	for i, f := range s.Factors {
+		at := fmt.Sprintf("factors[%d]", i)
+		if seen[f.Key] {
+			bad = append(bad, FieldError{Field: at + ".key", Value: f.Key, Problem: "given twice", Allowed: "each recipe key once"})
+		}
+		seen[f.Key] = true
+		field, ok := FieldOf(f.Key)
+		if !ok {
+			bad = append(bad, FieldError{Field: at + ".key", Value: f.Key, Problem: "unknown key", Allowed: "a recipe key, such as reward.kind or data.prompts", Suggestion: Nearest(f.Key, FieldKeys())})
+			continue
+		}
+		if len(f.Levels) == 0 {
+			bad = append(bad, FieldError{Field: at + ".levels", Problem: "missing", Allowed: "at least one value; " + field.Allowed()})
+		}
+		values := map[string]bool{}
+		for j, l := range f.Levels {
+			c, err := field.Coerce(l)
+			var fe FieldError
+			if errors.As(err, &fe) {
+				fe.Field = fmt.Sprintf("%s.levels[%d]", at, j)
+				bad = append(bad, fe)
+				continue
+			}
+			if k := fmt.Sprint(c); values[k] {
+				bad = append(bad, FieldError{Field: fmt.Sprintf("%s.levels[%d]", at, j), Value: k, Problem: "given twice", Allowed: "each level once"})
+			} else {
+				values[k] = true
+			}
+		}
+	}
+	return bad
+}
