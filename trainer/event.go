@@ -64,6 +64,10 @@ type Event struct {
 	Alert      *Alert               `json:"alert,omitempty"`
 	Done       *Done                `json:"done,omitempty"`
 	Overflow   *Overflow            `json:"overflow,omitempty"`
+
+	// Raw is the line as written, without its newline. A Reader sets it on
+	// trajectories, so that they can be kept byte by byte.
+	Raw []byte `json:"-"`
 }
 
 // Hello is the first event of an attempt.
