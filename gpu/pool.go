@@ -1,0 +1,293 @@
+package gpu
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"alidade/ablation"
+)
+
+// unseenMiB is the memory use from which a GPU without a listed process is
+// taken for held: in a container the processes of others are not listed.
+const unseenMiB = 1024
+
+// Config says which devices there are. The zero value is one CPU slot per
+// core and the GPUs that nvidia-smi finds.
+type Config struct {
+	Spec        string        // "auto", "cpu", "cpu:N", "sim:8xA100-80G"; "" = auto
+	CPUSlots    int           // 0 = one per core
+	SMI         string        // path of nvidia-smi; "" = looked up in PATH
+	SampleEvery time.Duration // 0 = 2 s
+	Timeout     time.Duration // of one nvidia-smi call; 0 = 5 s
+	Logger      *slog.Logger  // nil = silent
+}
+
+// A Pool is the devices of one node and their leases. It is safe for
+// concurrent use; no method but [Pool.Refresh] and [Pool.Run] does I/O.
+type Pool struct {
+	log         *slog.Logger
+	smi         smi
+	sampleEvery time.Duration
+
+	sampling sync.Mutex // one nvidia-smi at a time
+
+	mu       sync.Mutex
+	devices  []Device                  // without lease fields
+	procs    map[string][]process      // by uuid
+	leases   map[string]ablation.RunID // by device id; may name a device not seen yet
+	released map[string]time.Time      // GPUs given back: not free before a newer reading
+	sampled  time.Time                 // last good reading of the GPUs
+	failing  error                     // of the last reading; nil = good
+}
+
+// New makes a pool. CPU slots and simulated GPUs are there at once; real GPUs
+// appear with the first [Pool.Refresh]. A device option that cannot be read
+// is an error that says what is allowed.
+func New(c Config) (*Pool, error) {
+	top, err := parseTopology(c.Spec, c.CPUSlots)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{
+		log:         c.Logger,
+		sampleEvery: c.SampleEvery,
+		devices:     append(cpuSlots(top.cpus), top.simulated...),
+		leases:      make(map[string]ablation.RunID),
+		released:    make(map[string]time.Time),
+	}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	if p.sampleEvery <= 0 {
+		p.sampleEvery = 2 * time.Second
+	}
+	if top.nvidia {
+		if path, err := findSMI(c.SMI); err == nil {
+			p.smi = smi{path: path, timeout: c.Timeout}
+			if p.smi.timeout <= 0 {
+				p.smi.timeout = 5 * time.Second
+			}
+		}
+	}
+	return p, nil
+}
+
+// Run keeps the GPU readings fresh until ctx is done. Without a driver it
+// only waits.
+func (p *Pool) Run(ctx context.Context) {
+	if p.smi.path == "" {
+		<-ctx.Done()
+		return
+	}
+	ticker := time.NewTicker(p.sampleEvery)
+	defer ticker.Stop()
+	var last string
+	for {
+		var text string
+		if err := p.Refresh(ctx); err != nil && ctx.Err() == nil {
+			text = err.Error()
+		}
+		if text != "" && text != last {
+			p.log.Warn("gpu readings are missing", "component", "gpu", "err", text)
+		}
+		last = text
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Refresh reads the GPUs once, within the pool's timeout. When the reading
+// fails the last one stays, marked stale, and its devices are not free. A
+// call made while another is under way returns at once.
+func (p *Pool) Refresh(ctx context.Context) error {
+	if p.smi.path == "" || !p.sampling.TryLock() {
+		return nil
+	}
+	defer p.sampling.Unlock()
+	began := time.Now() // a lease given back after this is not covered by the reading
+	gpus, procs, err := p.smi.read(ctx)
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failing = err
+	if err != nil {
+		return err
+	}
+	p.sampled, p.procs = began, procs
+	kept := p.devices[:0:0]
+	for _, d := range p.devices {
+		if d.Kind == KindCPU {
+			kept = append(kept, d)
+		}
+	}
+	for _, d := range gpus {
+		d.SampledAt = began
+		kept = append(kept, d)
+	}
+	p.devices = kept
+	return nil
+}
+
+// Devices returns all devices with their holders, CPU slots first.
+func (p *Pool) Devices() []Device {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.view()
+}
+
+// Acquire leases what want asks for, all on this node, or nothing. It prefers
+// the smallest devices that fit, in device order. The error says what is
+// missing ("waits for 4 GPUs of 80 GiB: 2 free"); it is [ErrNever] when even
+// the idle node could not give it.
+func (p *Pool) Acquire(run ablation.RunID, want Request) (Lease, error) {
+	if want.N < 1 || (want.Kind != KindCPU && want.Kind != KindGPU) {
+		return Lease{}, fmt.Errorf("devices: %d × %q: want 1 or more of cpu or gpu: %w", want.N, want.Kind, ErrNever)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var free []Device
+	fit := 0
+	for _, d := range p.view() {
+		if d.Kind != want.Kind || !want.fits(d) {
+			continue
+		}
+		fit++
+		if d.Free {
+			free = append(free, d)
+		}
+	}
+	if fit < want.N && !p.unsure(want.Kind) {
+		return Lease{}, fmt.Errorf("needs %s: this machine has %d: %w", want, fit, ErrNever)
+	}
+	if len(free) < want.N {
+		return Lease{}, fmt.Errorf("waits for %s: %d free", want, len(free))
+	}
+	lease := Lease{Run: run, Devices: smallest(free, want.N)}
+	for _, d := range lease.Devices {
+		p.leases[d.ID] = run
+	}
+	return lease, nil
+}
+
+// Reserve leases the named devices for a run found alive at start. A GPU that
+// was not seen yet is reserved too. The error names the device and the run
+// that holds it already; nothing is leased then.
+func (p *Pool) Reserve(run ablation.RunID, ids []string) (Lease, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range ids {
+		if by, held := p.leases[id]; held && by != run {
+			return Lease{}, fmt.Errorf("reserve %s for run %d: run %d holds it", id, run, by)
+		}
+	}
+	lease := Lease{Run: run}
+	for _, id := range ids {
+		p.leases[id] = run
+		d := Device{ID: id}
+		for _, known := range p.devices {
+			if known.ID == id {
+				d = known
+			}
+		}
+		lease.Devices = append(lease.Devices, d)
+	}
+	return lease, nil
+}
+
+// Release gives the lease's devices back. Releasing twice, or what another
+// run holds by now, changes nothing.
+func (p *Pool) Release(l Lease) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range l.Devices {
+		if p.leases[d.ID] != l.Run {
+			continue
+		}
+		delete(p.leases, d.ID)
+		if p.smi.path != "" && strings.HasPrefix(d.ID, KindGPU) {
+			p.released[d.ID] = time.Now()
+		}
+	}
+}
+
+// Capacity returns how many devices of a kind there are, free or not.
+func (p *Pool) Capacity(kind string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, d := range p.devices {
+		if d.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// HasGPUs reports whether GPUs can be there: seen, simulated, or a driver is
+// installed whose first reading has not come yet.
+func (p *Pool) HasGPUs() bool {
+	p.mu.Lock()
+	unsure := p.unsure(KindGPU)
+	p.mu.Unlock()
+	return unsure || p.Capacity(KindGPU) > 0
+}
+
+// unsure reports whether devices of the kind may exist that were never seen.
+func (p *Pool) unsure(kind string) bool {
+	return kind == KindGPU && p.smi.path != "" && p.sampled.IsZero()
+}
+
+// view fills in leases, holders and freedom. The caller holds mu.
+func (p *Pool) view() []Device {
+	out := make([]Device, len(p.devices))
+	for i, d := range p.devices {
+		if run, ok := p.leases[d.ID]; ok {
+			d.Run, d.Holder = run, "run "+strconv.FormatInt(int64(run), 10)
+		} else if d.Kind == KindCPU || d.Simulated {
+			d.Free = true
+		} else {
+			p.judge(&d)
+		}
+		if d.Kind == KindGPU && !d.Simulated && p.failing != nil {
+			d.StaleSince = p.sampled
+		}
+		out[i] = d
+	}
+	return out
+}
+
+// judge decides whether an unleased GPU is free. Unsure means not free.
+func (p *Pool) judge(d *Device) {
+	procs := p.procs[d.UUID]
+	switch {
+	case p.failing != nil:
+		d.Note = "no fresh reading: " + p.failing.Error()
+	case d.Note != "": // MIG
+	case len(procs) > 0:
+		d.Holder = holders(procs)
+		d.Note = "a process that Alidade did not start holds a context"
+	case d.UsedMiB > unseenMiB:
+		d.Holder = "unknown"
+		d.Note = fmt.Sprintf("%d MiB are in use by a process that cannot be seen", d.UsedMiB)
+	case !p.sampled.After(p.released[d.ID]):
+		d.Note = "just given back: waits for the next reading"
+	default:
+		d.Free = true
+	}
+}
+
+func holders(procs []process) string {
+	names := make([]string, len(procs))
+	for i, pr := range procs {
+		names[i] = fmt.Sprintf("%s (pid %d)", pr.Name[strings.LastIndex(pr.Name, "/")+1:], pr.PID)
+	}
+	return strings.Join(names, ", ")
+}
