@@ -31,9 +31,10 @@ func (e FieldError) Error() string {
 		fmt.Fprintf(&b, "%s:%d: ", e.File, e.Line)
 	}
 	b.WriteString(e.Field)
-	if e.Problem != "" {
-		b.WriteString(": " + e.Problem)
+	if e.Problem != "" && e.Field != "" {
+		b.WriteString(": ")
 	}
+	b.WriteString(e.Problem)
 	if e.Value != "" {
 		fmt.Fprintf(&b, " %q", e.Value)
 	}

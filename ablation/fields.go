@@ -177,3 +177,12 @@ func FieldKeys() []string {
 	}
 	return keys
 }
+
+// ResolveKeyIfLeaf is ResolveKey for a key that may also be the name of a
+// section ("reward: {kind: SUM}" against "reward: SUM").
+func ResolveKeyIfLeaf(key string, isMap bool) string {
+	if isMap {
+		return key
+	}
+	return ResolveKey(key)
+}
