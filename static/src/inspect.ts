@@ -1,0 +1,2 @@
+// Trajectories, groups and the other inspection pages.
+export function start(_root: HTMLElement): void {}

@@ -1,0 +1,2 @@
+// New study page.
+export function start(_root: HTMLElement): void {}
