@@ -1,29 +1,9 @@
 package travel
 
 import (
-	"errors"
-
 	"alidade/sandbox"
 	"alidade/trainer"
 )
-
-// World is the immutable, indexed sandbox.
-type World struct{}
-
-func NewWorld(t Tables) *World                              { return &World{} }
-func (w *World) Flights(org, dest, date string) []Flight    { return nil }
-func (w *World) Hotels(city string) []Hotel                 { return nil }
-func (w *World) Restaurants(city string) []Restaurant       { return nil }
-func (w *World) Attractions(city string) []Attraction       { return nil }
-func (w *World) Distance(org, dest string) (Distance, bool) { return Distance{}, false }
-func (w *World) FlightsByNumber(number string) []Flight     { return nil }
-func (w *World) State(city string) string                   { return "" }
-func (w *World) CitiesIn(state string) []string             { return nil }
-func (w *World) Cities() []City                             { return nil }
-func (w *World) Hash() string                               { return "" }
-func DriveCost(d Distance, people int) (float64, bool)      { return 0, false }
-func TaxiCost(d Distance, people int) (float64, bool)       { return 0, false }
-func LoadTables(dir string) (Tables, error)                 { return Tables{}, errors.New("not yet") }
 
 const (
 	ToolFlight        = "SearchFlight"
@@ -54,8 +34,6 @@ type Result struct {
 
 func (w *World) Call(tool string, args map[string]any) Result { return Result{} }
 
-func (p Plan) Strict() []Day                { return nil }
-func NewPlan(days []Day) Plan               { return Plan{} }
 func ParsePlan(answer string) (Plan, error) { return Plan{}, nil }
 
 type Profile string
