@@ -16,7 +16,7 @@ type Config struct {
 	Layers int `json:"layers"` // at least 1
 	Heads  int `json:"heads"`  // Dim / 32
 	Hidden int `json:"hidden"` // MLP width, a multiple of 32
-	MaxLen int `json:"max_len"` // longest sequence
+	MaxLen int `json:"max_len"` // longest sequence that the model reads
 }
 
 // Size is one rung of the ladder of proxy models.
