@@ -1,0 +1,14 @@
+// Package compact lets a very small policy travel: it holds the nano world
+// (3-day round trips in an invented country), its queries, a solver that
+// certifies each of them, and a token language of fewer than 256 words in
+// which a whole episode takes about 115 tokens.
+//
+// Nothing is judged here. A [Session] turns tokens into calls and a plan of
+// [travel.Episode], whose strict profile judges them like any other plan.
+// Start with [NewWorld], [World.Panel] or [World.Queries], then
+// [World.NewSession]. [World.Expert], [World.RandomLegal], [World.Stroll] and
+// [World.Recall] write traces to learn from or to compare with.
+//
+// Which token names which city or row is drawn anew for every episode, so
+// that a policy can only look things up, never remember them.
+package compact

@@ -1,0 +1,367 @@
+package compact
+
+import (
+	"fmt"
+
+	"alidade/sandbox/travel"
+	"alidade/trainer"
+)
+
+// SessionConfig says how an episode is played.
+type SessionConfig struct {
+	Episode   uint64          // number of the episode, for failure injection
+	Labels    uint64          // seed of the labelling
+	Failures  travel.Failures // zero: a clean environment
+	MaxTurns  int             // tool calls after which an episode without a plan ends; 0 = 12
+	MaxTokens int             // tokens, prompt included, after which an episode ends; 0 = 192
+}
+
+// Session is one episode played token by token: [Session.Feed] takes what the
+// policy says and returns what it gets to read. Not safe for concurrent use.
+type Session struct {
+	w   *World
+	q   *Query
+	c   *codec
+	cfg SessionConfig
+	ep  *travel.Episode
+
+	script  Script
+	turn    []Token // of the call or slot being written
+	starts  []int   // where each turn starts in script.Tokens
+	inPlan  bool
+	calls   int
+	picks   []pickOf
+	strange map[int]Token // picks (by index) of ids that were never shown
+	filled  uint32        // slots
+
+	done        bool
+	end         string
+	formatError string
+}
+
+// The ways an episode ends.
+const (
+	EndAnswer  = "answer"
+	EndTurns   = "turns"
+	EndContext = "context"
+	EndFormat  = "format"
+)
+
+// NewSession opens an episode for q.
+func (w *World) NewSession(q *Query, cfg SessionConfig) *Session {
+	if cfg.MaxTurns == 0 {
+		cfg.MaxTurns = 12
+	}
+	if cfg.MaxTokens == 0 {
+		cfg.MaxTokens = 192
+	}
+	s := &Session{w: w, q: q, cfg: cfg, c: w.newCodec(q, cfg.Labels)}
+	s.ep = travel.NewEpisode(w.Travel, q.Query, travel.EpisodeConfig{
+		Failures: cfg.Failures, ID: cfg.Episode, MaxTurns: cfg.MaxTurns, Profile: travel.Strict})
+	s.script.say(false, s.c.prompt(q)...)
+	return s
+}
+
+// Prompt returns the tokens the policy starts from.
+func (s *Session) Prompt() []Token { return s.script.Tokens[:PromptLen] }
+
+// Script returns the episode so far.
+func (s *Session) Script() Script { return s.script }
+
+// Done says whether the episode has ended.
+func (s *Session) Done() bool { return s.done }
+
+// Overlong says whether the context budget ended the episode.
+func (s *Session) Overlong() bool { return s.end == EndContext }
+
+// FormatError says why the episode broke the language's grammar, or "".
+func (s *Session) FormatError() string { return s.formatError }
+
+// Judgement returns the strict profile's verdicts, once done.
+func (s *Session) Judgement() travel.Judgement { return s.ep.Judgement() }
+
+// Feed takes the policy's next token and returns the tokens it reads before
+// it speaks again. Feeding a session that is done does nothing.
+func (s *Session) Feed(t Token) (observed []Token, done bool) {
+	if s.done {
+		return nil, true
+	}
+	if len(s.turn) == 0 && (!s.inPlan || len(s.starts) == 0) {
+		s.starts = append(s.starts, len(s.script.Tokens))
+	}
+	s.script.say(true, t)
+	if s.inPlan {
+		s.plan(t)
+	} else {
+		observed = s.act(t)
+	}
+	if !s.done && len(s.script.Tokens) >= s.cfg.MaxTokens {
+		s.finish(EndContext, "")
+		observed = nil
+	}
+	return observed, s.done
+}
+
+// act takes a token outside the plan: a tool, an argument, or the plan's start.
+func (s *Session) act(t Token) []Token {
+	if len(s.turn) == 0 {
+		switch {
+		case t == TokPlan:
+			s.inPlan = true
+		case in(t, TokTool, len(toolWords)):
+			s.turn = append(s.turn, t)
+		default:
+			s.wrong(t, "a tool or the plan")
+		}
+		return nil
+	}
+	want := arity[s.turn[0]-TokTool]
+	if f := want[len(s.turn)-1]; !in(t, f.first, f.n) {
+		s.wrong(t, "an argument of "+toolWords[s.turn[0]-TokTool])
+		return nil
+	}
+	s.turn = append(s.turn, t)
+	if len(s.turn) <= len(want) {
+		return nil
+	}
+	k := s.c.decodeCall(s.turn)
+	s.turn = s.turn[:0]
+	k.fail = s.call(k)
+	observed := s.c.result(k)
+	s.script.say(false, observed...)
+	if s.calls >= s.cfg.MaxTurns {
+		s.finish(EndTurns, "")
+	}
+	return observed
+}
+
+// call makes the call in the sandbox and says whether a failure was injected.
+func (s *Session) call(k call) bool {
+	city := func(i int) string { return s.w.cities[i].Name }
+	var tool string
+	args := map[string]any{}
+	switch k.tool {
+	case toolFlight:
+		tool = travel.ToolFlight
+		args["departure"], args["destination"], args["date"] = city(k.a), city(k.b), s.w.dates[k.date]
+	case toolDistance:
+		tool = travel.ToolDistance
+		args["departure"], args["destination"], args["mode"] = city(k.a), city(k.b), modeWords[k.mode]
+	default:
+		tool = [...]string{toolHotels: travel.ToolAccommodation, toolMeals: travel.ToolRestaurant, toolSights: travel.ToolAttraction}[k.tool]
+		args["city"] = city(k.a)
+	}
+	s.calls++
+	return s.ep.Call(tool, args).Injected != ""
+}
+
+// plan takes a token inside the plan: label, key, id, or the end.
+func (s *Session) plan(t Token) {
+	switch len(s.turn) {
+	case 0:
+		switch {
+		case t == TokEnd:
+			s.finish(EndAnswer, "")
+		case !in(t, tokSlot, slotTokens):
+			s.wrong(t, "a slot or the end")
+		case s.filled>>(t-tokSlot)&1 == 1 && (t-tokSlot)%slotsPerDay != slotSight:
+			s.wrong(t, "a slot not yet filled")
+		default:
+			s.filled |= 1 << (t - tokSlot)
+			s.turn = append(s.turn, t)
+		}
+	case 1:
+		slot := int(s.turn[0] - tokSlot)
+		switch {
+		case slot%slotsPerDay == slotRide && in(t, tokMode, 2):
+			s.put(pickOf{slot, rideDrive - int(t-tokMode)})
+		case isKey(slot%slotsPerDay, t):
+			s.turn = append(s.turn, t)
+		default:
+			s.wrong(t, "a key for "+slotWords[slot%slotsPerDay])
+		}
+	default:
+		if !in(t, TokID, IDTokens) {
+			s.wrong(t, "an id")
+			return
+		}
+		row := s.c.row[t-TokID]
+		if row < 0 {
+			if s.strange == nil {
+				s.strange = map[int]Token{}
+			}
+			s.strange[len(s.picks)] = t
+		}
+		s.put(pickOf{int(s.turn[0] - tokSlot), row})
+	}
+}
+
+func (s *Session) put(p pickOf) {
+	s.picks = append(s.picks, p)
+	s.turn = s.turn[:0]
+}
+
+func (s *Session) wrong(t Token, want string) {
+	s.finish(EndFormat, fmt.Sprintf("token %d: %q where %s was due", len(s.script.Tokens), Show([]Token{t}), want))
+}
+
+// finish ends the episode and has the plan judged. A plan cut short by the
+// context budget is judged as far as it goes; a format error delivers none.
+func (s *Session) finish(end, formatError string) {
+	s.done, s.end, s.formatError = true, end, formatError
+	var p travel.Plan
+	if s.inPlan && formatError == "" && len(s.picks) > 0 {
+		p = travel.NewPlan(s.decode())
+	}
+	s.ep.Finish(p, end, formatError)
+}
+
+// decode turns the picks into a plan in the benchmark's fields. Where one is
+// follows from the transport taken, so a plan that never flies home fails the
+// route check, as it should.
+func (s *Session) decode() []travel.Day {
+	out := make([]travel.Day, days)
+	at := s.q.org
+	for d := range out {
+		day := &out[d]
+		*day = travel.Day{Day: d + 1, Transportation: "-", Breakfast: "-", Lunch: "-", Dinner: "-", Attraction: "-", Accommodation: "-"}
+		from := at
+		for i, p := range s.picks {
+			if p.slot/slotsPerDay != d {
+				continue
+			}
+			if p.slot%slotsPerDay == slotRide {
+				day.Transportation, at = s.ride(i, p, from)
+				continue
+			}
+			*field(day, p.slot%slotsPerDay) = s.item(i, p, *field(day, p.slot%slotsPerDay))
+		}
+		day.City = s.w.cities[at].Name
+		if at != from {
+			day.City = fmt.Sprintf("from %s to %s", s.w.cities[from].Name, s.w.cities[at].Name)
+		}
+	}
+	return out
+}
+
+func field(d *travel.Day, slot int) *string {
+	return [...]*string{slotBreakfast: &d.Breakfast, slotLunch: &d.Lunch, slotDinner: &d.Dinner,
+		slotSight: &d.Attraction, slotHotel: &d.Accommodation}[slot]
+}
+
+// ride writes the i-th pick as transport and returns where it ends.
+func (s *Session) ride(i int, p pickOf, from int) (string, int) {
+	if p.row == rideDrive || p.row == rideTaxi {
+		if t, strange := s.strange[i]; strange {
+			return "Flight Number: " + s.unseen(t), from
+		}
+		to := s.q.dest
+		if from == s.q.dest {
+			to = s.q.org
+		}
+		return s.drive(from, to, p.row == rideTaxi), to
+	}
+	r := &s.w.rows[p.row]
+	if r.kind != kindFlight {
+		return r.name, from
+	}
+	return r.text, r.city
+}
+
+func (s *Session) drive(from, to int, taxi bool) string {
+	word, rd, cost := "Self-driving", s.w.road(from, to), ""
+	if taxi {
+		word = "Taxi"
+	}
+	if rd.ok {
+		d, _ := s.w.Travel.Distance(s.w.cities[from].Name, s.w.cities[to].Name)
+		price, _ := travel.DriveCost(d, s.q.People)
+		if taxi {
+			price, _ = travel.TaxiCost(d, s.q.People)
+		}
+		cost = fmt.Sprintf(", duration: %s, distance: %s, cost: %g", rd.duration, rd.distance, price)
+	}
+	return fmt.Sprintf("%s, from %s to %s%s", word, s.w.cities[from].Name, s.w.cities[to].Name, cost)
+}
+
+// item writes the i-th pick as "Name, City"; attractions of a day add up.
+func (s *Session) item(i int, p pickOf, have string) string {
+	var text string
+	if t, strange := s.strange[i]; strange {
+		text = s.unseen(t) + ", " + s.w.cities[s.q.dest].Name
+	} else {
+		r := &s.w.rows[p.row]
+		text = r.name + ", " + s.w.cities[r.city].Name
+	}
+	if p.slot%slotsPerDay != slotSight {
+		return text
+	}
+	if have == "-" {
+		have = ""
+	}
+	return have + text + ";"
+}
+
+// unseen names an id that no tool ever returned: an invented place.
+func (s *Session) unseen(t Token) string { return fmt.Sprintf("unseen #%d", t-TokID+1) }
+
+// Play feeds the trace to a session, as if a policy had said it. The trace's
+// own failures are left out: failures are the session's.
+func (s *Session) Play(t Trace) {
+	for _, k := range t.calls {
+		if k.fail {
+			continue
+		}
+		for again := true; again && !s.done; {
+			for _, tok := range s.c.encodeCall(k) {
+				obs, _ := s.Feed(tok)
+				again = len(obs) > 0 && obs[0] == TokFail
+			}
+		}
+	}
+	for _, tok := range s.c.encodePlan(t.picks) {
+		s.Feed(tok)
+	}
+}
+
+// Trajectory returns the record of a finished episode. entropy and logprobs
+// hold one value for each token the policy wrote, in order, or are nil. The
+// caller fills in what the sandbox does not know: id, phase, step, group,
+// reward and advantage.
+func (s *Session) Trajectory(entropy, logprobs []float32) trainer.Trajectory {
+	t := s.ep.Trajectory()
+	t.Overlong = s.Overlong()
+	t.Tokens = len(s.script.Tokens)
+	own := 0
+	for i, start := range s.starts {
+		stop := len(s.script.Tokens)
+		if i+1 < len(s.starts) {
+			stop = s.starts[i+1]
+		}
+		said := start
+		for said < stop && s.script.Own[said] {
+			said++
+		}
+		if i >= len(t.Turns) {
+			t.Turns = append(t.Turns, trainer.Turn{})
+		}
+		turn := &t.Turns[i]
+		turn.Tokens = said - start
+		if turn.Call == nil {
+			turn.Raw = Show(s.script.Tokens[start:said])
+		}
+		if turn.Observe != nil {
+			turn.Observe.Tokens = stop - said
+		}
+		if entropy != nil {
+			turn.Entropy = entropy[own : own+said-start]
+			turn.LogProbs = logprobs[own : own+said-start]
+		}
+		own += said - start
+	}
+	if n := len(s.starts); n > 0 && s.inPlan {
+		t.Answer = Show(s.script.Tokens[s.starts[n-1]:])
+	}
+	t.Generated = own
+	return t
+}
