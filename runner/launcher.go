@@ -1,0 +1,60 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"syscall"
+)
+
+// A Launcher starts trainers somewhere and finds them again. The local one is
+// in runner/local; runner/launchertest holds what every launcher must do.
+// Methods are safe for concurrent use and return soon: none waits for a
+// trainer to end.
+type Launcher interface {
+	// Start starts the trainer, detached from this process, in l.Dir. An
+	// error means that it does not run and will not.
+	Start(ctx context.Context, l Launch) (Handle, error)
+	// Attach finds what Start started in dir, also from another process. It
+	// is ErrNotStarted when nothing was started there and nothing will be.
+	Attach(ctx context.Context, dir string) (Handle, error)
+	// Alive reports whether anything of the attempt still runs.
+	Alive(ctx context.Context, h Handle) Liveness
+	// Signal passes a signal to the trainer and all that it started. It is
+	// ErrUnhandled when sig is SIGUSR1 and the trainer does not handle it.
+	Signal(ctx context.Context, h Handle, sig syscall.Signal) error
+}
+
+// A Launch says what to start.
+type Launch struct {
+	Dir     string   // the attempt's folder; stdout.log, stderr.log, shim.json and exit.json go here
+	Argv    []string // the trainer; no shell is involved
+	Env     []string // all of its environment, "KEY=value"
+	WorkDir string   // "" = the server's
+}
+
+// A Handle names something started. Ref is the launcher's own and survives a
+// restart of the server through Attach.
+type Handle struct {
+	Dir string
+	PID int // of the trainer on this machine, to show; 0 = unknown
+	Ref string
+}
+
+// Liveness is what is known about a started attempt.
+type Liveness int
+
+// What a launcher can know. Unknown is never read as gone.
+const (
+	Unknown Liveness = iota
+	Alive
+	Gone
+)
+
+// String says the liveness in a word.
+func (l Liveness) String() string { return [...]string{"unknown", "alive", "gone"}[l] }
+
+// Errors of launchers.
+var (
+	ErrNotStarted = errors.New("nothing was started in this folder")
+	ErrUnhandled  = errors.New("the trainer does not handle this signal")
+)

@@ -1,0 +1,102 @@
+package shim
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// A process as /proc shows it.
+type process struct {
+	pid, ppid, pgrp int
+	state           byte // 'Z' = ended, not reaped yet
+	ticks           uint64
+}
+
+// stat reads /proc/<pid>/stat; false when there is no such process.
+func stat(pid int) (process, bool) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return process{}, false
+	}
+	// The name, in parentheses, may hold anything; what follows it may not.
+	_, rest, ok := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " ")
+	f := strings.Fields(rest)
+	if !ok || len(f) < 20 {
+		return process{}, false
+	}
+	p := process{pid: pid, state: f[0][0]}
+	p.ppid, _ = strconv.Atoi(f[1])
+	p.pgrp, _ = strconv.Atoi(f[2])
+	p.ticks, _ = strconv.ParseUint(f[19], 10, 64)
+	return p, true
+}
+
+// processes lists all processes that have not ended.
+func processes() []process {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var out []process
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if p, ok := stat(pid); ok && p.state != 'Z' {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// BootID returns the id of this boot of the machine; "" when unknown.
+func BootID() string {
+	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(text))
+}
+
+// StartTicks returns when pid started, in clock ticks since boot; false when
+// it does not run.
+func StartTicks(pid int) (uint64, bool) {
+	p, ok := stat(pid)
+	return p.ticks, ok && p.state != 'Z'
+}
+
+// catches reports whether the process has a handler for the signal; without
+// one SIGUSR1 would end it.
+func catches(pid int, sig syscall.Signal) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		if mask, ok := strings.CutPrefix(line, "SigCgt:"); ok {
+			bits, _ := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+			return bits&(1<<(uint(sig)-1)) != 0
+		}
+	}
+	return false
+}
+
+// ShimAlive reports whether the handle's shim runs: the same process, not one
+// that got its id later.
+func (h Handle) ShimAlive() bool { return same(h.PID, h.StartTicks, h.BootID) }
+
+// TrainerAlive reports whether the handle's trainer runs.
+func (h Handle) TrainerAlive() bool { return same(h.TrainerPID, h.TrainerTicks, h.BootID) }
+
+// Catches reports whether the handle's trainer has a handler for the signal.
+func (h Handle) Catches(sig syscall.Signal) bool {
+	return h.TrainerAlive() && catches(h.TrainerPID, sig)
+}
+
+func same(pid int, ticks uint64, boot string) bool {
+	if pid <= 0 || boot != BootID() {
+		return false
+	}
+	got, ok := StartTicks(pid)
+	return ok && got == ticks
+}

@@ -1,0 +1,270 @@
+// Package shim is the process beside a trainer: `alidade shim --dir DIR --
+// argv…`. [Main] starts the trainer in a process group of its own with files
+// for its output, forwards signals to it, records how it ended (exit.json)
+// and leaves only when nothing the trainer started is left. It outlives the
+// server; a later server finds it through shim.json.
+//
+// It reads no events and knows no recipes; what to start is its arguments.
+package shim
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The exit codes of the shim itself; the trainer's is in exit.json.
+const (
+	codeOK      = 0
+	codeUsage   = 2
+	codeClaimed = 3 // the folder belongs to another shim or was given up
+	codeRecord  = 4 // a record could not be written
+)
+
+// cannotStart is the exit code recorded for a trainer that could not be
+// started, as shells have it.
+const cannotStart = 127
+
+// Main runs the shim with the arguments after the word "shim" and returns the
+// process's exit code. It writes shim.json, stdout.log, stderr.log and
+// exit.json into DIR. Only a process of its own may call it: it takes over
+// signals and reaps all children.
+func Main(args []string) int {
+	s := &shim{}
+	flags := flag.NewFlagSet("alidade shim", flag.ContinueOnError)
+	flags.StringVar(&s.dir, "dir", "", "the attempt's folder")
+	flags.DurationVar(&s.grace, "grace", 2*time.Second, "time between SIGTERM and SIGKILL for processes the trainer left behind")
+	if err := flags.Parse(args); err != nil {
+		return codeUsage
+	}
+	s.argv = flags.Args()
+	if s.dir == "" || len(s.argv) == 0 {
+		fmt.Fprintln(os.Stderr, "usage: alidade shim --dir DIR -- argv…")
+		return codeUsage
+	}
+	err := s.run()
+	switch {
+	case err == nil:
+		return codeOK
+	case errors.Is(err, ErrClaimed):
+		fmt.Fprintln(os.Stderr, "alidade shim:", err)
+		return codeClaimed
+	}
+	fmt.Fprintln(os.Stderr, "alidade shim:", err)
+	return codeRecord
+}
+
+type shim struct {
+	dir   string
+	argv  []string
+	grace time.Duration
+
+	handle  Handle
+	signals chan os.Signal
+}
+
+// run is the shim's life, top to bottom.
+func (s *shim) run() error {
+	_, _ = syscall.Setsid() // refused when the launcher has made us a session leader already
+	// What the trainer leaves behind becomes our child, so that we can end it.
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	s.signals = make(chan os.Signal, 64)
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCONT, syscall.SIGCHLD)
+
+	started := time.Now()
+	oom := oomKills()
+	s.handle = Handle{PID: os.Getpid(), BootID: BootID(), Started: started}
+	s.handle.StartTicks, _ = StartTicks(s.handle.PID)
+	if err := claim(s.dir, s.handle); err != nil {
+		return err
+	}
+	exit := Exit{Started: started}
+	if err := s.start(); err != nil {
+		exit.ExitCode, exit.Error, exit.Ended = cannotStart, err.Error(), time.Now()
+		return replace(s.dir, ExitFile, exit)
+	}
+	if err := replace(s.dir, HandleFile, s.handle); err != nil {
+		s.complain(err) // an adopting server still finds us by the first record
+	}
+	status, usage := s.wait()
+	exit.Ended = time.Now()
+	exit.ExitCode = status.ExitStatus()
+	if status.Signaled() {
+		exit.Signal = status.Signal().String()
+	}
+	exit.MaxRSSKiB, exit.UserS, exit.SysS = usage.Maxrss, seconds(usage.Utime), seconds(usage.Stime)
+	exit.OOMKills = oomKills() - oom
+	err := s.record(exit)
+	s.sweep()
+	return err
+}
+
+// start starts the trainer, its output appended to files: a pipe would tie it
+// to us.
+func (s *shim) start() error {
+	path, err := exec.LookPath(s.argv[0])
+	if err != nil {
+		return fmt.Errorf("start trainer: %w", err)
+	}
+	stdin, err := os.Open(os.DevNull)
+	if err != nil {
+		return fmt.Errorf("start trainer: %w", err)
+	}
+	defer closeFile(stdin)
+	stdout, err := openLog(filepath.Join(s.dir, StdoutFile))
+	if err != nil {
+		return fmt.Errorf("start trainer: %w", err)
+	}
+	defer closeFile(stdout)
+	stderr, err := openLog(filepath.Join(s.dir, StderrFile))
+	if err != nil {
+		return fmt.Errorf("start trainer: %w", err)
+	}
+	defer closeFile(stderr)
+	pid, err := syscall.ForkExec(path, s.argv, &syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: []uintptr{stdin.Fd(), stdout.Fd(), stderr.Fd()},
+		Sys:   &syscall.SysProcAttr{Setpgid: true},
+	})
+	if err != nil {
+		return fmt.Errorf("start trainer: %s: %w", path, err)
+	}
+	s.handle.TrainerPID = pid
+	s.handle.TrainerTicks, _ = StartTicks(pid) // our child: the id cannot be another's before we reap it
+	return nil
+}
+
+// wait forwards signals until the trainer has ended, and reaps what was
+// reparented to us on the way.
+func (s *shim) wait() (syscall.WaitStatus, syscall.Rusage) {
+	tick := time.NewTicker(time.Second) // should a SIGCHLD be missed
+	defer tick.Stop()
+	for {
+		var status syscall.WaitStatus
+		var usage syscall.Rusage
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, &usage)
+		switch {
+		case err == nil && pid == s.handle.TrainerPID:
+			return status, usage
+		case err == nil && pid > 0, errors.Is(err, syscall.EINTR):
+			continue
+		}
+		select {
+		case sig := <-s.signals:
+			if sig, ok := sig.(syscall.Signal); ok && sig != syscall.SIGCHLD {
+				s.forward(sig)
+			}
+		case <-tick.C:
+		}
+	}
+}
+
+// forward passes a signal to the trainer's whole group. SIGUSR1 and SIGUSR2
+// go to those that handle them: the others they would kill.
+func (s *shim) forward(sig syscall.Signal) {
+	group := s.handle.TrainerPID
+	if sig != syscall.SIGUSR1 && sig != syscall.SIGUSR2 {
+		_ = syscall.Kill(-group, sig)
+		return
+	}
+	for _, p := range processes() {
+		if p.pgrp == group && catches(p.pid, sig) {
+			_ = syscall.Kill(p.pid, sig)
+		}
+	}
+}
+
+// record writes exit.json. It is the only witness of how the trainer ended,
+// so a full disk is waited out for a while.
+func (s *shim) record(exit Exit) error {
+	var err error
+	for range 60 {
+		if err = replace(s.dir, ExitFile, exit); err == nil || !errors.Is(err, syscall.ENOSPC) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// sweep ends what the trainer left behind, in its group or escaped from it:
+// SIGTERM, grace, SIGKILL until nothing is left.
+func (s *shim) sweep() {
+	sig, began := syscall.SIGTERM, time.Now()
+	signalled := make(map[int]syscall.Signal)
+	for {
+		for {
+			var status syscall.WaitStatus
+			if pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil); pid <= 0 && !errors.Is(err, syscall.EINTR) {
+				break
+			}
+		}
+		left := s.leftovers()
+		if len(left) == 0 {
+			return
+		}
+		if time.Since(began) > s.grace {
+			sig = syscall.SIGKILL
+		}
+		for _, p := range left {
+			if signalled[p.pid] != sig {
+				signalled[p.pid] = sig
+				_ = syscall.Kill(p.pid, sig)
+			}
+		}
+		select {
+		case <-s.signals:
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// leftovers lists the living processes of the trainer's group and all
+// descendants of ours.
+func (s *shim) leftovers() []process {
+	all := processes()
+	ours := map[int]bool{os.Getpid(): true}
+	for grew := true; grew; {
+		grew = false
+		for _, p := range all {
+			if !ours[p.pid] && (ours[p.ppid] || p.pgrp == s.handle.TrainerPID) {
+				ours[p.pid], grew = true, true
+			}
+		}
+	}
+	left := all[:0:0]
+	for _, p := range all {
+		if ours[p.pid] && p.pid != os.Getpid() {
+			left = append(left, p)
+		}
+	}
+	return left
+}
+
+// complain writes where the trainer's user will look.
+func (s *shim) complain(err error) {
+	f, openErr := openLog(filepath.Join(s.dir, StderrFile))
+	if openErr != nil {
+		return
+	}
+	defer closeFile(f)
+	fmt.Fprintln(f, "alidade shim:", err)
+}
+
+func openLog(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+}
+
+func closeFile(c io.Closer) { _ = c.Close() }
+
+func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
