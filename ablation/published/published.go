@@ -140,7 +140,14 @@ var subjects = []struct {
 // "reward-scale", "difficulty", "failure-rate", or the name of a set itself;
 // nil when there are none.
 func For(templateID string) []Value {
-	if v := Set(templateID); len(v) > 0 {
+	base := templateID
+	for _, size := range []string{"-quick", "-proxy", "-paper"} {
+		base = strings.TrimSuffix(base, size)
+	}
+	if base == "star-figure-4" { // drawn from Table 1
+		base = "star-table-1"
+	}
+	if v := Set(base); len(v) > 0 {
 		return v
 	}
 	words := strings.FieldsFunc(strings.ToLower(templateID), func(r rune) bool { return r == '-' || r == '_' || r == '.' || r == '/' })

@@ -95,6 +95,7 @@ func TestFor(t *testing.T) {
 		"algorithm-scale": "star-table-4", "algorithm": "star-table-4", "data-size": "star-figure-5", "failure-rate": "star-figure-6",
 		"tool-failure-rate": "star-figure-6", "failures": "star-figure-6", "policy-scale": "star-table-1", "model-size": "star-table-1",
 		"star-table-2": "star-table-2", "out-of-domain": "star-table-2", "grpo-tcr": "agentrl-recipe",
+		"star-table-1-quick": "star-table-1", "star-figure-4-quick": "star-table-1", "star-figure-6-quick": "star-figure-6", "star-figure-5-proxy": "star-figure-5",
 	} {
 		got := For(id)
 		if len(got) == 0 {
