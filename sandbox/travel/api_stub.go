@@ -36,34 +36,11 @@ func (w *World) Call(tool string, args map[string]any) Result { return Result{} 
 
 func ParsePlan(answer string) (Plan, error) { return Plan{}, nil }
 
-type Profile string
-
-const (
-	Official Profile = "official"
-	Star     Profile = "star"
-	Strict   Profile = "strict"
-)
-
-type Judgement struct {
-	Profile                                Profile
-	Delivered                              bool
-	Verdicts                               []trainer.Verdict
-	Cost                                   *float64
-	DayCosts                               []map[string]float64
-	CSMicro, CSMacro, HardMicro, HardMacro float64
-	Success                                bool
-	Raised                                 string
-}
-
-func Judge(w *World, q Query, p Plan, pr Profile) Judgement { return Judgement{} }
 func Score(kind string, stages []float64, progress float64, j Judgement, formatError bool) (float64, []trainer.Component) {
 	return 0, nil
 }
 
 type Failures = sandbox.Failures
-
-func (q Query) Hash() string                           { return "" }
-func LoadQueries(path string) ([]Query, []Plan, error) { return nil, nil, nil }
 
 type EpisodeConfig struct {
 	Failures Failures

@@ -82,7 +82,7 @@ func newWorld(t Tables, b *flightBuilder) *World {
 	firstByName(w.attractions, w.attractionByName, func(a *Attraction) string { return a.Name })
 	for _, d := range t.Distances {
 		key := route{d.Org, d.Dest}
-		if _, seen := w.distances[key]; !seen {
+		if _, seen := w.distances[key]; !seen && d.Org != "" && d.Dest != "" {
 			w.distances[key] = readDistance(d)
 		}
 	}

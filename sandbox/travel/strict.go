@@ -1,0 +1,3 @@
+package travel
+
+func judgeStrict(w *World, q *Query, p *Plan, j *Judgement) {}
