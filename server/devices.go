@@ -1,0 +1,18 @@
+package server
+
+import (
+	"alidade/gpu"
+	"alidade/web"
+)
+
+// devices turns the runner's view of the devices into the pages'.
+func devices(in []gpu.Device) []web.Device {
+	out := make([]web.Device, len(in))
+	for i, d := range in {
+		out[i] = web.Device{
+			ID: d.ID, Kind: d.Kind, Name: d.Name, MemoryMiB: int64(d.MemoryMiB), UsedMiB: int64(d.UsedMiB), Util: d.Util, PowerW: d.PowerW,
+			TempC: d.TempC, Holder: d.Holder, Run: d.Run, Simulated: d.Simulated, Free: d.Free, Note: d.Note,
+		}
+	}
+	return out
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+
+	"alidade/trainer"
+	"alidade/trainer/cpu"
+	"alidade/trainer/solver"
+
+	"github.com/spf13/cobra"
+)
+
+// trainCommand is what the runner starts for the trainers of this binary.
+func trainCommand() *cobra.Command {
+	var spec string
+	c := &cobra.Command{
+		Use: "train --spec FILE", Short: "Run the embedded trainer on a spec.json", Args: cobra.NoArgs,
+		Long: "Run the embedded trainer on a spec.json.\n\nThe runner starts this; by hand it repeats a run outside the queue.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := trainer.ReadSpec(spec)
+			if err != nil {
+				return err
+			}
+			code := 0
+			switch kind := s.Recipe.Trainer.Kind; kind {
+			case "cpu":
+				code = cpu.Main(c.Context(), spec)
+			case "solver":
+				code = solver.Main(c.Context(), spec)
+			default:
+				return fmt.Errorf("%s: recipe.trainer.kind %q is not built in; allowed: cpu, solver", spec, kind)
+			}
+			if code != 0 {
+				return exitError(code)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&spec, "spec", "", "the attempt's spec.json")
+	_ = c.MarkFlagRequired("spec") // the flag exists
+	return c
+}
