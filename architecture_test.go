@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// allowed lists, for each folder, the project packages it may import: data
+// flows one way. "*" allows everything (the wiring).
+var allowed = map[string][]string{
+	".":                      {"*"},
+	"server":                 {"*"},
+	"ablation":               {},
+	"ablation/studyfile":     {"ablation"},
+	"ablation/published":     {"ablation"},
+	"stats":                  {},
+	"trainer":                {"ablation"},
+	"trainer/cpu":            {"trainer", "trainer/cpu/nn", "sandbox", "sandbox/travel", "sandbox/travel/compact", "sandbox/travel/synth", "ablation"},
+	"trainer/cpu/nn":         {},
+	"trainer/solver":         {"trainer", "sandbox", "sandbox/travel", "sandbox/travel/synth", "ablation"},
+	"sandbox":                {"ablation", "trainer"},
+	"sandbox/travel":         {"sandbox", "trainer", "ablation"},
+	"sandbox/travel/synth":   {"sandbox", "sandbox/travel", "trainer", "ablation"},
+	"sandbox/travel/compact": {"sandbox", "sandbox/travel", "trainer", "ablation"},
+	"store":                  {"ablation", "trainer", "stats"},
+	"gpu":                    {"ablation"},
+	"runner":                 {"ablation", "trainer", "store", "gpu", "runner/shim"},
+	"runner/local":           {"runner", "runner/shim", "ablation"},
+	"runner/shim":            {"trainer"},
+	"runner/launchertest":    {"runner", "runner/shim", "ablation"},
+	"report":                 {"report/chart", "stats", "templates", "ablation", "ablation/published", "trainer"},
+	"report/chart":           {"stats"},
+	"templates":              {},
+	"static":                 {},
+	"web":                    {"report", "store", "templates", "static", "ablation", "ablation/studyfile", "ablation/published", "trainer", "stats"},
+}
+
+// only says which package alone may import a heavy library, and why.
+var only = map[string]string{
+	"github.com/mattn/go-sqlite3":  "store",        // one writer to the database
+	"github.com/gorilla/websocket": "web",          // the live endpoint
+	"gonum.org/v1/plot":            "report/chart", // one house style
+	"github.com/spf13/cobra":       ".",            // the command line
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportsFlowOneWay(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for dec.More() {
+		var p listed
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		checkImports(t, p)
+	}
+}
+
+func checkImports(t *testing.T, p listed) {
+	folder := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, "alidade"), "/")
+	if folder == "" {
+		folder = "."
+	}
+	rule, known := allowed[folder]
+	if !known {
+		t.Errorf("package %s has no entry in the table of allowed imports", folder)
+		return
+	}
+	for _, imp := range p.Imports {
+		for lib, owner := range only {
+			if (imp == lib || strings.HasPrefix(imp, lib+"/")) && folder != owner {
+				t.Errorf("%s imports %s, which only %s may", folder, imp, owner)
+			}
+		}
+		rest, ours := strings.CutPrefix(imp, "alidade/")
+		if ours && !slices.Contains(rule, "*") && !slices.Contains(rule, rest) {
+			t.Errorf("%s imports %s; allowed: %s", folder, rest, strings.Join(rule, ", "))
+		}
+		if folder == "ablation" && strings.Contains(imp, ".") {
+			t.Errorf("ablation imports %s; it uses the standard library only", imp)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Race tests of every package. A browser test that finds no browser skips on a
+# developer's machine and fails where CI is set.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export ALIDADE_BIN="$PWD/bin/alidade"
+go test -race -count=1 -timeout 14m "$@" ./...
