@@ -11,11 +11,11 @@ const panel = 32
 // Config is the shape of a model. The zero value is not valid; start from a
 // size of the [Ladder] and set Vocab.
 type Config struct {
-	Vocab  int `json:"vocab"`  // tokens are 0..Vocab-1
-	Dim    int `json:"dim"`    // residual width, Heads × 32
-	Layers int `json:"layers"` // at least 1
-	Heads  int `json:"heads"`  // Dim / 32
-	Hidden int `json:"hidden"` // MLP width, a multiple of 32
+	Vocab  int `json:"vocab"`   // tokens are 0..Vocab-1
+	Dim    int `json:"dim"`     // residual width, Heads × 32
+	Layers int `json:"layers"`  // at least 1
+	Heads  int `json:"heads"`   // Dim / 32
+	Hidden int `json:"hidden"`  // MLP width, a multiple of 32
 	MaxLen int `json:"max_len"` // longest sequence that the model reads
 }
 

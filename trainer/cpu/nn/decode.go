@@ -7,8 +7,6 @@ const stepRows = 512
 // Step runs all pushed tokens of all slots. Afterwards each slot that had any
 // holds the logits that follow its last token.
 func (d *DecoderOf[F]) Step() {
-	d.rows = d.rows[:0]
-	d.onward = d.onward[:0]
 	b := &d.buf
 	dim := d.model.cfg.Dim
 	for id := range d.slots {
@@ -25,12 +23,14 @@ func (d *DecoderOf[F]) Step() {
 		for i, t := range s.pending {
 			at := (first + i) * dim
 			d.model.embedRow(b.x[at:at+dim], t, s.last)
-			d.rows = append(d.rows, cacheRow{Slot(id), int32(s.n)})
+			d.rows = append(d.rows, Slot(id))
+			d.pos = append(d.pos, int32(s.n))
 			s.last = t
 			s.n++
 		}
 		s.pending = s.pending[:0]
 		d.onward = append(d.onward, int32(len(d.rows)-1))
+		d.posOn = append(d.posOn, int32(s.n-1))
 	}
 	if len(d.rows) > 0 {
 		d.run()
@@ -50,17 +50,19 @@ func (d *DecoderOf[F]) run() {
 		m.k.normRows(b.n, b.r, x, rows, dim)
 		b.kv = resized(b.kv, rows*2*dim)
 		m.product(b.kv, b.n, rows, &w.keyValue, false)
+		m.rotateHeads(b.kv, 2*dim, d.pos, l, 1)
 		d.store(l)
-		normed := b.n
+		normed, pos := b.n, d.pos
 		if last {
 			on = len(d.onward)
 			b.nOn = gather(resized(b.nOn, on*dim), b.n, d.onward, dim)
 			b.xOn = gather(resized(b.xOn, on*dim), x, d.onward, dim)
-			normed, x = b.nOn, b.xOn
+			normed, x, pos = b.nOn, b.xOn, d.posOn
 		}
 		b.q, b.out = resized(b.q, on*dim), resized(b.out, on*dim)
 		m.product(b.q, normed, on, &w.query, false)
-		d.attend(l, on, last)
+		m.rotateHeads(b.q, dim, pos, l, 1)
+		d.attend(l, pos, last)
 		m.product(x, b.out, on, &w.output, true)
 
 		m.k.normRows(b.n, b.r, x, on, dim)
@@ -73,27 +75,24 @@ func (d *DecoderOf[F]) run() {
 	b.logits = resized(b.logits, on*wide)
 	m.product(b.logits, b.n, on, &m.head, false)
 	for i, r := range d.onward {
-		s := &d.slots[d.rows[r].slot]
+		s := &d.slots[d.rows[r]]
 		copy(s.logits, b.logits[i*wide:(i+1)*wide])
 		s.fresh = true
 	}
-	d.rows, d.onward = d.rows[:0], d.onward[:0]
+	d.rows, d.pos = d.rows[:0], d.pos[:0]
+	d.onward, d.posOn = d.onward[:0], d.posOn[:0]
 }
 
-// store turns the new keys and puts keys and values into the caches.
+// store puts the new keys and values into the caches.
 func (d *DecoderOf[F]) store(l int) {
-	const half = HeadDim / 2
 	m := d.model
 	dim := m.cfg.Dim
-	for i, r := range d.rows {
-		c := &d.slots[r.slot].layers[l]
+	for i, id := range d.rows {
+		c := &d.slots[id].layers[l]
 		kv := d.buf.kv[i*2*dim : (i+1)*2*dim]
-		pos := int(r.pos)
+		pos := int(d.pos[i])
 		for h := range m.cfg.Heads {
 			k := kv[h*HeadDim : (h+1)*HeadDim]
-			if m.cfg.rotary(l, h) {
-				m.k.rotate(k, m.cos[pos*half:pos*half+half], m.sin[pos*half:pos*half+half], 1)
-			}
 			block := d.headKeys(c, h)[pos/keyBlock*keyBlock*HeadDim+pos%keyBlock:]
 			for j, v := range k {
 				block[j*keyBlock] = v
@@ -103,26 +102,21 @@ func (d *DecoderOf[F]) store(l int) {
 	}
 }
 
-// attend runs the queries in buf.q against the caches.
-func (d *DecoderOf[F]) attend(l, on int, last bool) {
-	const half = HeadDim / 2
+// attend runs the queries in buf.q, at the given positions, against the caches.
+func (d *DecoderOf[F]) attend(l int, pos []int32, last bool) {
 	m, b := d.model, &d.buf
 	dim := m.cfg.Dim
-	for i := range on {
-		r := d.rows[i]
+	for i, p := range pos {
+		row := i
 		if last {
-			r = d.rows[d.onward[i]]
+			row = int(d.onward[i])
 		}
-		c := &d.slots[r.slot].layers[l]
-		pos := int(r.pos)
-		b.scores = resized(b.scores, roundUp(pos+1, keyBlock))
+		c, n := &d.slots[d.rows[row]].layers[l], int(p)+1
+		b.scores = resized(b.scores, roundUp(n, keyBlock))
 		for h := range m.cfg.Heads {
 			at := i*dim + h*HeadDim
 			q := b.q[at : at+HeadDim]
-			if m.cfg.rotary(l, h) {
-				m.k.rotate(q, m.cos[pos*half:pos*half+half], m.sin[pos*half:pos*half+half], 1)
-			}
-			m.k.attend(b.out[at:at+HeadDim], q, d.headKeys(c, h), c.values[h*HeadDim:], dim, pos+1, F(attentionScale), b.scores)
+			m.k.attend(b.out[at:at+HeadDim], q, d.headKeys(c, h), c.values[h*HeadDim:], dim, n, F(attentionScale), b.scores)
 		}
 	}
 }

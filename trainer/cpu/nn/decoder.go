@@ -23,8 +23,12 @@ type DecoderOf[F Float] struct {
 	slots []slot[F]
 	free  []Slot
 
-	rows   []cacheRow // of the step being run
-	onward []int32    // rows that go through the whole last layer
+	// The step being run: slot and position of each row, then the rows that go
+	// through the whole last layer and their positions.
+	rows          []Slot
+	pos           []int32
+	onward, posOn []int32
+
 	buf    decodeBuffers[F]
 	sample []F // scratch: one row of logits
 	order  []int32
@@ -48,11 +52,6 @@ type slot[F Float] struct {
 // values (rows of the model's width) of one layer of one sequence.
 type cacheLayer[F Float] struct {
 	keys, values []F
-}
-
-type cacheRow struct {
-	slot Slot
-	pos  int32
 }
 
 // decodeBuffers are the activations of a step; nothing is kept for gradients.

@@ -80,3 +80,34 @@ func TestDecoderEqualsTrainer64(t *testing.T) {
 		}
 	}
 }
+
+// The sampler's numbers are the trainer's, bit for bit: the first on-policy
+// ratio is exactly 1.
+func TestDecoderEqualsTrainerExactly(t *testing.T) {
+	for _, kernel := range Kernels() {
+		for _, size := range []string{"nano", "small", "medium"} {
+			t.Run(kernel+" "+size, func(t *testing.T) {
+				cfg, err := SizeConfig(size, 196)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := NewModel(cfg, kernel, 3)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tr, _ := NewTrainer(m, AdamW{})
+				seqs := randomSequences(4, cfg, 60, 3, 130, 17, 97)
+				want, err := tr.Score(seqs, 0.7)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := scoreByDecoder(t, m, seqs, 0.7)
+				for i := range want.LogProb {
+					if got.LogProb[i] != want.LogProb[i] || got.Entropy[i] != want.Entropy[i] {
+						t.Fatalf("target %d: decoder %v %v, trainer %v %v", i, got.LogProb[i], got.Entropy[i], want.LogProb[i], want.Entropy[i])
+					}
+				}
+			})
+		}
+	}
+}

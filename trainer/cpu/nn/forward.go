@@ -97,14 +97,9 @@ func (m *ModelOf[F]) headForward(s *activations[F], b *batch, x []F, temperature
 
 // rotateHeads applies RoPE to the rotary heads of rows with stride ld.
 func (m *ModelOf[F]) rotateHeads(x []F, ld int, pos []int32, layer int, sign F) {
-	const half = HeadDim / 2
 	for h := range m.cfg.Heads {
-		if !m.cfg.rotary(layer, h) {
-			continue
-		}
-		for i, p := range pos {
-			at, angle := i*ld+h*HeadDim, int(p)*half
-			m.k.rotate(x[at:at+HeadDim], m.cos[angle:angle+half], m.sin[angle:angle+half], sign)
+		if m.cfg.rotary(layer, h) {
+			m.k.rotate(x[min(h*HeadDim, len(x)):], ld, pos, m.cos, m.sin, sign)
 		}
 	}
 }

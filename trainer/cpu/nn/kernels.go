@@ -32,9 +32,9 @@ type kernels[F Float] struct {
 	relu2 func(h, u []F)
 	// relu2Back turns dh into the gradient of u: dh·2·u, u as relu2 left it.
 	relu2Back func(dh, u []F)
-	// rotate turns one head of one row by the angles of its position; sign −1
-	// turns back.
-	rotate func(x, cos, sin []F, sign F)
+	// rotate turns one head of every row by the angles of the row's position;
+	// sign −1 turns back. ld is the row stride, cos and sin whole tables.
+	rotate func(x []F, ld int, pos []int32, cos, sin []F, sign F)
 	// add adds src to dst.
 	add func(dst, src []F)
 	// transpose writes dst[j/32*32*32 + c*32 + j%32] = src[j*ld+c] for j < n

@@ -133,14 +133,16 @@ func genericReLU2Back[F Float](dh, u []F) {
 	}
 }
 
-func genericRotate[F Float](x, cos, sin []F, sign F) {
+func genericRotate[F Float](x []F, ld int, pos []int32, cos, sin []F, sign F) {
 	const half = HeadDim / 2
-	lo, hi := x[:half], x[half:HeadDim]
-	for i, c := range cos[:half] {
-		s := sin[i] * sign
-		a, b := lo[i], hi[i]
-		lo[i] = a*c - b*s
-		hi[i] = a*s + b*c
+	for r, p := range pos {
+		lo, hi := x[r*ld:r*ld+half], x[r*ld+half:r*ld+HeadDim]
+		for i, c := range cos[int(p)*half : int(p+1)*half] {
+			s := sin[int(p)*half+i] * sign
+			a, b := lo[i], hi[i]
+			lo[i] = a*c - b*s
+			hi[i] = a*s + b*c
+		}
 	}
 }
 
@@ -150,8 +152,11 @@ func genericAdd[F Float](dst, src []F) {
 	}
 }
 
-func genericTranspose[F Float](dst, src []F, ld, n int) {
-	for j := range n {
+func genericTranspose[F Float](dst, src []F, ld, n int) { transposeTail(dst, src, ld, 0, n) }
+
+// transposeTail transposes rows from..n and pads with zeros.
+func transposeTail[F Float](dst, src []F, ld, from, n int) {
+	for j := from; j < n; j++ {
 		row := src[j*ld : j*ld+HeadDim]
 		col := dst[j/panel*panel*HeadDim+j%panel:]
 		for c, v := range row {
