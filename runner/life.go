@@ -1,0 +1,337 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"alidade/ablation"
+	"alidade/gpu"
+	"alidade/store"
+	"alidade/trainer"
+)
+
+// batchLines bounds the events of one transaction.
+const batchLines = 2000
+
+// cleanUpTime bounds the writes that must happen even when the server stops.
+const cleanUpTime = 10 * time.Second
+
+// A life is one attempt of a run, from launch or adoption to the verdict. Its
+// fields belong to its goroutine, but for those that newLife sets and stop.
+type life struct {
+	r       *Runner
+	studyID ablation.StudyID
+	study   string // name
+	stop    chan struct{}
+
+	run     ablation.Run
+	attempt ablation.Attempt
+	handle  Handle
+	lease   gpu.Lease
+	started bool // the attempt is recorded
+
+	follower *trainer.Follower
+	pending  *trainer.Lines // read, not stored yet
+	retryAt  time.Time      // when storing failed
+	done     *trainer.Done
+	nan      string // the first metric that was NaN, with its step
+	watch    watch
+	stopper  stopper
+	missing  bool // the alert about a vanished file was given
+}
+
+// claim registers a life for a run, so that Stop finds it and nobody else
+// starts another. When the run has one already, that one is returned.
+func (r *Runner) claim(run ablation.Run) (l *life, claimed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l := r.live[run.ID]; l != nil {
+		return l, false
+	}
+	l = &life{r: r, studyID: run.Study, run: run, stop: make(chan struct{}, 1)}
+	r.live[run.ID] = l
+	return l, true
+}
+
+// leave gives back what a life held.
+func (l *life) leave() {
+	l.r.mu.Lock()
+	delete(l.r.live, l.run.ID)
+	l.r.mu.Unlock()
+	l.r.cfg.Devices.Release(l.lease)
+	l.r.Wake()
+}
+
+// spawn runs a life in a goroutine that Run waits for; false when Run is over
+// or has not begun.
+func (l *life) spawn(live func(ctx context.Context)) bool {
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	if ctx := l.r.base; ctx != nil && ctx.Err() == nil {
+		l.r.lives.Go(func() {
+			defer l.leave()
+			live(ctx)
+		})
+		return true
+	}
+	return false
+}
+
+// begin launches the trainer, then goes on like an adopted one.
+func (l *life) begin(ctx context.Context) {
+	if err := l.launch(ctx); err != nil {
+		l.r.log.Warn("launch", "run", l.run.ID, "attempt", l.run.Attempt, "err", err)
+		l.notLaunched(ctx, err)
+		return
+	}
+	l.live(ctx)
+}
+
+// live follows the attempt to its end and settles it. When ctx is done it
+// leaves the trainer alone: the next server adopts it.
+func (l *life) live(ctx context.Context) {
+	l.started = true
+	l.follower = trainer.Follow(l.eventsPath(), trainer.FollowOptions{Offset: l.attempt.Offset})
+	defer func() { _ = l.follower.Close() }()
+	l.watch = newWatch(l.r.cfg.Timing, time.Now())
+	if !l.follow(ctx) {
+		return
+	}
+	l.settle(ctx)
+}
+
+func (l *life) eventsPath() string { return filepath.Join(l.attempt.Dir, eventsFile) }
+
+func (l *life) stopping() bool { return l.run.State == ablation.Stopping || len(l.stop) > 0 }
+
+// follow stores what the trainer writes until it has ended and its last line
+// is stored; false when ctx was done first.
+func (l *life) follow(ctx context.Context) bool {
+	timing := l.r.cfg.Timing
+	var aliveAt, goneAt time.Time
+	gone := false
+	for {
+		now := time.Now()
+		if !gone && now.Sub(aliveAt) >= timing.Alive {
+			aliveAt = now
+			if gone = l.ended(ctx, now); gone {
+				goneAt = now
+			}
+		}
+		// Read after the look at the process: what an ended one wrote is all there.
+		progress, err := l.ingest(ctx, now)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err != nil: // told once; the batch waits
+		case progress:
+			goneAt = now
+		case gone && (l.recorded() || now.Sub(goneAt) >= timing.Lost):
+			return true
+		}
+		if !gone {
+			l.stepStop(ctx, now)
+			l.alarm(ctx, now)
+		}
+		wait := timing.Poll
+		if progress {
+			wait = 0
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-l.stop:
+			l.run.State = ablation.Stopping
+			l.stopper.ask(time.Now())
+		case <-time.After(wait):
+		}
+	}
+}
+
+// ended reports whether nothing of the attempt runs any more. Where that
+// cannot be known, its exit record, its done event or long silence tells.
+func (l *life) ended(ctx context.Context, now time.Time) bool {
+	if l.handle.Ref != "" {
+		switch l.r.cfg.Launcher.Alive(ctx, l.handle) {
+		case Gone:
+			return true
+		case Alive:
+			return false
+		}
+	}
+	quiet := now.Sub(l.watch.heard)
+	if l.done != nil || l.follower.Missing() || l.run.State == ablation.Stopping {
+		return l.recorded() || quiet >= l.r.cfg.Timing.Lost
+	}
+	return l.recorded() || quiet >= l.watch.patience()
+}
+
+// ingest reads new lines and stores them with the offset behind them, in one
+// transaction. A batch that cannot be stored is kept and tried again.
+func (l *life) ingest(ctx context.Context, now time.Time) (progress bool, err error) {
+	if l.pending == nil {
+		lines, err := l.follower.Read(batchLines)
+		if err != nil {
+			l.complain("read events", err)
+		}
+		l.sourceMissing(ctx)
+		if lines.Empty() {
+			return false, err
+		}
+		l.pending = &lines
+	}
+	if now.Before(l.retryAt) {
+		return false, errWaits
+	}
+	if err := l.commit(ctx, *l.pending); err != nil {
+		l.complain("store events", err)
+		l.retryAt = now.Add(time.Second)
+		return false, err
+	}
+	l.pending, l.retryAt = nil, time.Time{}
+	return true, nil
+}
+
+var errWaits = errors.New("waits to store again")
+
+func (l *life) complain(what string, err error) {
+	if l.retryAt.IsZero() {
+		l.r.log.Error(what, "run", l.run.ID, "attempt", l.attempt.Number, "err", err)
+	}
+}
+
+// commit stores one batch and tells the world.
+func (l *life) commit(ctx context.Context, lines trainer.Lines) error {
+	if l.run.State == ablation.Starting && len(lines.Events) > 0 {
+		run, err := l.r.move(ctx, l.run.ID, ablation.EvStarted, nil)
+		switch {
+		case err == nil:
+			l.run = run
+		case !errors.Is(err, ablation.ErrConflict): // else: a stop came first
+			return err
+		}
+	}
+	if err := l.append(ctx, store.Batch{
+		Run: l.run.ID, Attempt: l.attempt.Number, Offset: lines.Offset, Events: lines.Events,
+		Malformed: lines.Malformed, Unknown: lines.Unknown, Faults: lines.Faults, Segment: lines.Segment,
+	}); errors.Is(err, ablation.ErrConflict) {
+		l.r.log.Warn("these lines were stored already", "run", l.run.ID, "attempt", l.attempt.Number, "offset", lines.Offset)
+	} else if err != nil {
+		return err
+	}
+	l.attempt.Offset = lines.Offset
+	now := time.Now()
+	if l.watch.silent != "" {
+		l.alert(ctx, trainer.Alert{Level: "info", Code: "writes-again", Text: "the trainer writes again after " + l.watch.silent})
+	}
+	l.watch.hear(now, lines.Events)
+	l.note(lines.Events)
+	return nil
+}
+
+// append stores a batch; l.run follows what the store made of it, but for a
+// stop that only this life knows of.
+func (l *life) append(ctx context.Context, b store.Batch) error {
+	commit, err := l.r.writer.Append(ctx, b)
+	if err != nil {
+		return err
+	}
+	if commit.Run.ID == l.run.ID {
+		l.run = commit.Run
+	}
+	l.r.cfg.Publish(commit)
+	return nil
+}
+
+// note keeps what the verdict will need.
+func (l *life) note(events []trainer.Event) {
+	for _, e := range events {
+		switch e.Kind {
+		case trainer.KindDone:
+			l.done = e.Done
+		case trainer.KindCheckpoint:
+			l.stopper.checkpoint()
+		case trainer.KindPoints:
+			if l.nan == "" {
+				l.nan = firstNaN(e.Points)
+			}
+		}
+	}
+}
+
+func firstNaN(p *trainer.Points) string {
+	first := ""
+	for name, v := range p.Values {
+		isLoss := strings.HasSuffix(name, "loss") || strings.HasSuffix(name, "grad_norm")
+		if isLoss && v != v && (first == "" || name < first) {
+			first = name
+		}
+	}
+	if first == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s is NaN at step %d", first, p.Step)
+}
+
+// alert stores an alert of the runner's own on the same road as the trainer's,
+// and in the attempt's folder, which is the truth.
+func (l *life) alert(ctx context.Context, a trainer.Alert) {
+	a.Step = l.run.Step
+	e := trainer.Event{V: trainer.Version, Kind: trainer.KindAlert, T: time.Now().UnixMilli(), Alert: &a}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	err := errors.Join(
+		appendEvent(filepath.Join(l.attempt.Dir, alertsFile), e),
+		l.append(ctx, store.Batch{Run: l.run.ID, Attempt: l.attempt.Number, Offset: l.attempt.Offset, Events: []trainer.Event{e}}),
+	)
+	if err != nil {
+		l.r.log.Error("store alert", "run", l.run.ID, "code", a.Code, "text", a.Text, "err", err)
+		return
+	}
+	l.r.log.Warn("alert", "run", l.run.ID, "code", a.Code, "text", a.Text)
+}
+
+// appendEvent appends one line to a file of the runner's own.
+func appendEvent(path string, e trainer.Event) error {
+	line, err := trainer.Encode(e)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the folder is gone; the database still has it
+	}
+	if err != nil {
+		return fmt.Errorf("write alert: %w", err)
+	}
+	_, err = f.Write(line)
+	return errors.Join(err, f.Close())
+}
+
+// alarm raises what the watch finds.
+func (l *life) alarm(ctx context.Context, now time.Time) {
+	if l.run.State == ablation.Stopping {
+		return
+	}
+	if a := l.watch.look(now, l.eventsPath()); a != nil {
+		l.alert(ctx, *a)
+	}
+}
+
+// sourceMissing raises an alert when the events file was there and vanished.
+func (l *life) sourceMissing(ctx context.Context) {
+	if l.missing || !l.follower.Missing() || l.attempt.Offset == 0 {
+		return
+	}
+	l.missing = true
+	l.alert(ctx, trainer.Alert{
+		Level: "bad", Code: "source-missing",
+		Text: fmt.Sprintf("%s is gone; what was stored of it stays", l.eventsPath()),
+	})
+}
