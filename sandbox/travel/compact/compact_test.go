@@ -20,7 +20,7 @@ func testWorld(t testing.TB) *World {
 
 func testQueries(t testing.TB, w *World, factor float64, n int) []*Query {
 	t.Helper()
-	sets, err := w.Queries(7, Mix{4, 3, 3}, Mix{4, 3, 3}, factor, n, 0, 0)
+	sets, err := w.Queries(7, factor, QuerySet{n, Mix{4, 3, 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +62,8 @@ func TestSolversPlanPassesStrict(t *testing.T) {
 			if j.Cost == nil || *j.Cost > q.Budget {
 				t.Fatalf("query %d: cost %v over budget %g", i, j.Cost, q.Budget)
 			}
-			if *j.Cost != sol.Cost {
-				t.Fatalf("query %d: judged cost %v, solver says %g", i, *j.Cost, sol.Cost)
+			if *j.Cost < sol.Cost {
+				t.Fatalf("query %d: judged cost %g is below the solver's cheapest, %g", i, *j.Cost, sol.Cost)
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func TestSameSeedSameEverything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sets, err := w.Queries(seed, Mix{4, 3, 3}, Mix{4, 3, 3}, 0.8, 20, 20, 20)
+		sets, err := w.Queries(seed, 0.8, QuerySet{20, Mix{4, 3, 3}}, QuerySet{20, Mix{1, 0, 0}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestSameSeedSameEverything(t *testing.T) {
 
 func TestQuerySetsAreDisjointAndMixed(t *testing.T) {
 	w := testWorld(t)
-	sets, err := w.Queries(7, Mix{0, 0, 1}, Mix{4, 3, 3}, 1, 100, 100, 100)
+	sets, err := w.Queries(7, 1, QuerySet{100, Mix{4, 3, 3}}, QuerySet{100, Mix{0, 0, 1}}, QuerySet{100, Mix{0, 0, 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

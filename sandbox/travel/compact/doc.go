@@ -5,7 +5,7 @@
 //
 // Nothing is judged here. A [Session] turns tokens into calls and a plan of
 // [travel.Episode], whose strict profile judges them like any other plan.
-// Start with [NewWorld], [World.Panel] or [World.Queries], then
+// Start with [NewWorld] and [World.Queries], then
 // [World.NewSession]. [World.Expert], [World.RandomLegal], [World.Stroll] and
 // [World.Recall] write traces to learn from or to compare with.
 //

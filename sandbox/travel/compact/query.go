@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 
 	"alidade/sandbox/travel"
@@ -25,31 +24,12 @@ type Query struct {
 // Difficulty levels in the order of a mix.
 var Levels = [3]string{"easy", "medium", "hard"}
 
-// Mix is a ratio of easy, medium and hard queries.
-type Mix [3]int
+// Mix is a ratio of easy, medium and hard queries; its sum is above 0.
+type Mix = [3]int
 
-// ParseMix reads "4:3:3".
-func ParseMix(s string) (Mix, error) {
-	var m Mix
-	parts := strings.Split(s, ":")
-	total := 0
-	for i, p := range parts {
-		n, err := strconv.Atoi(strings.TrimSpace(p))
-		if len(parts) != 3 || err != nil || n < 0 || n > 1000 {
-			return Mix{}, fmt.Errorf("data.mix: %q: want easy:medium:hard, three whole numbers from 0 to 1000, such as 4:3:3", s)
-		}
-		m[i] = n
-		total += n
-	}
-	if total == 0 {
-		return Mix{}, fmt.Errorf("data.mix: %q: at least one part must be above 0", s)
-	}
-	return m, nil
-}
-
-// level spreads the levels over the indices 0, 1, 2, … so that every run of
+// levelOf spreads the levels over the indices 0, 1, 2, … so that every run of
 // sum(m) queries holds the mix exactly.
-func (m Mix) level(i int) int {
+func levelOf(m Mix, i int) int {
 	i %= m[0] + m[1] + m[2]
 	for l, n := range m {
 		if i < n {
@@ -60,33 +40,28 @@ func (m Mix) level(i int) int {
 	return 0
 }
 
-// Purposes of query sets: queries of one set never occur in a set before it.
-const (
-	SetTest  = "test"
-	SetSFT   = "sft"
-	SetTrain = "train"
-)
+// QuerySet says how many queries to draw and how hard they are.
+type QuerySet struct {
+	N   int
+	Mix Mix
+}
 
-// Queries draws three disjoint sets of distinct queries: the held-out panel
-// (test), the ones experts solve (sft) and the prompts of RL (train). Each set
-// has the mix exactly. Every query has been certified solvable. The panel
-// depends on seed, its size, the world and budgetFactor only.
-func (w *World) Queries(seed uint64, mix Mix, panel Mix, budgetFactor float64, test, sft, train int) (sets [3][]*Query, err error) {
+// Queries draws disjoint sets of distinct queries, each with its mix exactly,
+// each query certified solvable. A set depends on the sets before it, never on
+// those after: draw the held-out panel first.
+func (w *World) Queries(seed uint64, budgetFactor float64, sets ...QuerySet) ([][]*Query, error) {
 	seen := map[string]bool{}
-	for s, n := range []int{test, sft, train} {
-		m := mix
-		if s == 0 {
-			m = panel
-		}
-		for i := range n {
-			q, err := w.distinct(Rand(seed, forQuery, uint64(s), uint64(i)), m.level(i), budgetFactor, seen)
+	out := make([][]*Query, len(sets))
+	for s, set := range sets {
+		for i := range set.N {
+			q, err := w.distinct(Rand(seed, forQuery, uint64(s), uint64(i)), levelOf(set.Mix, i), budgetFactor, seen)
 			if err != nil {
-				return sets, err
+				return nil, err
 			}
-			sets[s] = append(sets[s], q)
+			out[s] = append(out[s], q)
 		}
 	}
-	return sets, nil
+	return out, nil
 }
 
 const maxDraws = 20_000

@@ -12,6 +12,7 @@ type SessionConfig struct {
 	Episode   uint64          // number of the episode, for failure injection
 	Labels    uint64          // seed of the labelling
 	Failures  travel.Failures // zero: a clean environment
+	Profile   travel.Profile  // whose verdicts count; "" = strict
 	MaxTurns  int             // tool calls after which an episode without a plan ends; 0 = 12
 	MaxTokens int             // tokens, prompt included, after which an episode ends; 0 = 192
 }
@@ -25,14 +26,15 @@ type Session struct {
 	cfg SessionConfig
 	ep  *travel.Episode
 
-	script  Script
-	turn    []Token // of the call or slot being written
-	starts  []int   // where each turn starts in script.Tokens
-	inPlan  bool
-	calls   int
-	picks   []pickOf
-	strange map[int]Token // picks (by index) of ids that were never shown
-	filled  uint32        // slots
+	script   Script
+	turn     []Token // of the call or slot being written
+	starts   []int   // where each turn starts in script.Tokens
+	inPlan   bool
+	calls    int
+	injected int
+	picks    []pickOf
+	strange  map[int]Token // picks (by index) of ids that were never shown
+	filled   uint32        // slots
 
 	done        bool
 	end         string
@@ -55,9 +57,12 @@ func (w *World) NewSession(q *Query, cfg SessionConfig) *Session {
 	if cfg.MaxTokens == 0 {
 		cfg.MaxTokens = 192
 	}
+	if cfg.Profile == "" {
+		cfg.Profile = travel.Strict
+	}
 	s := &Session{w: w, q: q, cfg: cfg, c: w.newCodec(q, cfg.Labels)}
 	s.ep = travel.NewEpisode(w.Travel, q.Query, travel.EpisodeConfig{
-		Failures: cfg.Failures, ID: cfg.Episode, MaxTurns: cfg.MaxTurns, Profile: travel.Strict})
+		Failures: cfg.Failures, ID: cfg.Episode, MaxTurns: cfg.MaxTurns, Profile: cfg.Profile})
 	s.script.say(false, s.c.prompt(q)...)
 	return s
 }
@@ -77,8 +82,17 @@ func (s *Session) Overlong() bool { return s.end == EndContext }
 // FormatError says why the episode broke the language's grammar, or "".
 func (s *Session) FormatError() string { return s.formatError }
 
-// Judgement returns the strict profile's verdicts, once done.
+// Judgement returns the verdicts, once done.
 func (s *Session) Judgement() travel.Judgement { return s.ep.Judgement() }
+
+// Calls is the number of tool calls so far.
+func (s *Session) Calls() int { return s.calls }
+
+// Injected is the number of calls that an injected failure answered.
+func (s *Session) Injected() int { return s.injected }
+
+// Passes says under which profiles the finished plan passes in full.
+func (s *Session) Passes() map[string]bool { return s.ep.Trajectory().Passes }
 
 // Feed takes the policy's next token and returns the tokens it reads before
 // it speaks again. Feeding a session that is done does nothing.
@@ -152,7 +166,11 @@ func (s *Session) call(k call) bool {
 		args["city"] = city(k.a)
 	}
 	s.calls++
-	return s.ep.Call(tool, args).Injected != ""
+	failed := s.ep.Call(tool, args).Injected != ""
+	if failed {
+		s.injected++
+	}
+	return failed
 }
 
 // plan takes a token inside the plan: label, key, id, or the end.
@@ -304,6 +322,13 @@ func (s *Session) item(i int, p pickOf, have string) string {
 
 // unseen names an id that no tool ever returned: an invented place.
 func (s *Session) unseen(t Token) string { return fmt.Sprintf("unseen #%d", t-TokID+1) }
+
+// Judge plays the trace in a clean environment and returns the strict verdicts.
+func (w *World) Judge(t Trace) travel.Judgement {
+	s := w.NewSession(t.Query, SessionConfig{})
+	s.Play(t)
+	return s.Judgement()
+}
 
 // Play feeds the trace to a session, as if a policy had said it. The trace's
 // own failures are left out: failures are the session's.

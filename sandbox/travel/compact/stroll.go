@@ -45,6 +45,16 @@ func Recall(seed, stream uint64) Script {
 	return s
 }
 
+// StrollScript writes a stroll about a query of its own, solvable or not.
+func (w *World) StrollScript(seed, stream uint64) Script {
+	r := Rand(seed, forStroll, stream, 1)
+	for {
+		if q := w.draw(r, r.IntN(len(Levels)), 0.5+r.Float64()); q != nil {
+			return w.Write(w.Stroll(q, seed, stream), r.Uint64())
+		}
+	}
+}
+
 // Stroll writes the trace of a policy that knows the form of calls and plans
 // and nothing else: legal calls in random order, mostly about the query's own
 // cities and dates, then random slots filled with random rows it was shown.

@@ -53,7 +53,7 @@ const (
 	tokSight     = tokMeal + PriceLevels // kind of attraction
 	tokSlot      = tokSight + 8
 	TokID        = tokSlot + slotTokens
-	VocabSize    = TokID + IDTokens // 251
+	VocabSize    = TokID + IDTokens // 225
 )
 
 // The tools in token order.

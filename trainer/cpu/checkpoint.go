@@ -1,0 +1,67 @@
+package cpu
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"alidade/trainer"
+	"alidade/trainer/cpu/nn"
+)
+
+// checkpoint saves the policy with its optimizer state. Random streams and the
+// position in the data follow from the step, so nothing else is needed.
+func (r *run) checkpoint(l *learner) error {
+	dir := filepath.Join("checkpoints", fmt.Sprintf("step-%06d", r.step))
+	full := filepath.Join(r.spec.Dir, dir)
+	if err := os.MkdirAll(full, 0o755); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	of, err := r.identity()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(full, policyFile)
+	err = nn.SaveCheckpoint(path, l.model, l.trainer, map[string]string{
+		"step": strconv.FormatInt(r.step, 10), "recipe": of, "code": codeVersion, "sft": r.start.hash})
+	if err != nil {
+		return err
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	sum := sha256.Sum256(src)
+	return r.out.Checkpoint(trainer.Checkpoint{Step: r.step, Path: dir, SHA256: hex.EncodeToString(sum[:]), Bytes: int64(len(src))})
+}
+
+// identity names the recipe and seed that a checkpoint belongs to.
+func (r *run) identity() (string, error) {
+	recipe := r.recipe
+	recipe.Budget.CheckpointEvery = 0 // may differ
+	return hashOf([]any{recipe, r.spec.Seed})
+}
+
+// resume loads the checkpoint that the spec names and goes on from its step.
+func (r *run) resume(opt nn.AdamW) (*nn.Trainer, error) {
+	c, err := nn.LoadCheckpoint(filepath.Join(r.spec.ResumeFrom, policyFile), r.recipe.Trainer.Kernel)
+	if err != nil {
+		return nil, fmt.Errorf("resume: %w", err)
+	}
+	of, err := r.identity()
+	if err != nil {
+		return nil, err
+	}
+	if got := c.Metadata["recipe"]; got != of {
+		return nil, fmt.Errorf("resume: checkpoint %s belongs to recipe and seed %s, this run is %s", r.spec.ResumeFrom, got, of)
+	}
+	step, err := strconv.ParseInt(c.Metadata["step"], 10, 64)
+	if err != nil || step != r.spec.ResumeStep {
+		return nil, fmt.Errorf("resume: checkpoint %s is of step %s, resume_step is %d", r.spec.ResumeFrom, c.Metadata["step"], r.spec.ResumeStep)
+	}
+	r.step = step
+	return c.Resume(opt)
+}

@@ -1,0 +1,133 @@
+package cpu
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"alidade/ablation"
+	"alidade/sandbox/travel"
+	"alidade/sandbox/travel/compact"
+)
+
+// panelMix is the mix of the held-out panel, whatever the training mix is.
+var panelMix = compact.Mix{4, 3, 3}
+
+// dataset is what a run learns from and is judged on.
+type dataset struct {
+	hash    string // of the artifact
+	world   *compact.World
+	panel   []*compact.Query // held out
+	panelID string           // arms with another one are not comparable
+	traces  []compact.Trace  // of the expert, filtered
+	prompts []*compact.Query // of RL
+}
+
+// dataKey is what a dataset depends on.
+type dataKey struct {
+	Code         string
+	World        string
+	Seed         uint64
+	BudgetFactor float64
+	Panel        int
+	Mix          string
+	Traces       int
+	Noise        float64
+	Success      bool // keep only traces that succeed
+	Prompts      int
+}
+
+// makeData generates world, queries and traces. All of it follows from the
+// recipe in well under a second, so the artifact is a record to read, not an
+// input.
+func (r *run) makeData(ctx context.Context) error {
+	if err := r.phase("data", 0, false); err != nil {
+		return err
+	}
+	rec := &r.recipe
+	d, err := newDataset(rec)
+	if err != nil {
+		return err
+	}
+	key := dataKey{Code: codeVersion, World: d.world.Travel.Hash(), Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
+		Panel: rec.Evaluation.Queries, Mix: rec.Data.Mix, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, Prompts: rec.Data.Prompts}
+	if d.hash, err = hashOf(key); err != nil {
+		return err
+	}
+	r.data = d
+	_, err = r.artifact(ctx, "dataset", key, d.record)
+	return err
+}
+
+func newDataset(rec *ablation.Recipe) (*dataset, error) {
+	w, err := compact.NewWorld(rec.Data.Seed, rec.Environment.Cities)
+	if err != nil {
+		return nil, err
+	}
+	mix, err := ablation.ParseMix(rec.Data.Mix)
+	if err != nil {
+		return nil, err
+	}
+	sets, err := w.Queries(rec.Data.Seed, rec.Environment.BudgetFactor,
+		compact.QuerySet{N: rec.Evaluation.Queries, Mix: panelMix},
+		compact.QuerySet{N: rec.SFT.Traces, Mix: mix},
+		compact.QuerySet{N: rec.Data.Prompts, Mix: mix})
+	if err != nil {
+		return nil, err
+	}
+	d := &dataset{world: w, panel: sets[0], prompts: sets[2]}
+	for i, q := range sets[1] {
+		t := w.Expert(q, rec.SFT.Noise, rec.Data.Seed, uint64(i))
+		if !rec.SFT.FilterSuccess || w.Judge(t).Success {
+			d.traces = append(d.traces, t)
+		}
+	}
+	if len(d.traces) == 0 {
+		return nil, fmt.Errorf("none of %d traces succeeds: lower sft.noise (%g) or turn sft.filter_success off", rec.SFT.Traces, rec.SFT.Noise)
+	}
+	keys := []any{w.Travel.Hash()}
+	for _, q := range d.panel {
+		keys = append(keys, q.Key)
+	}
+	d.panelID, err = hashOf(keys)
+	return d, err
+}
+
+// record writes the dataset for people: one JSON line a query, and the traces
+// in words.
+func (d *dataset) record(dir string) (map[string]any, error) {
+	var train []*compact.Query
+	var words strings.Builder
+	for i, t := range d.traces {
+		train = append(train, t.Query)
+		words.WriteString(compact.Show(d.world.Write(t, uint64(i)).Tokens) + "\n")
+	}
+	for name, queries := range map[string][]*compact.Query{"panel.jsonl": d.panel, "sft.jsonl": train, "prompts.jsonl": d.prompts} {
+		if err := writeQueries(filepath.Join(dir, name), queries); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "traces.txt"), []byte(words.String()), 0o644); err != nil {
+		return nil, err
+	}
+	return map[string]any{"cities": d.world.Cities(), "panel": len(d.panel), "traces": len(d.traces), "prompts": len(d.prompts), "panel_hash": d.panelID}, nil
+}
+
+func writeQueries(path string, queries []*compact.Query) error {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for _, q := range queries {
+		line := struct {
+			Hash  string
+			Query travel.Query
+		}{q.Key, q.Query}
+		if err := enc.Encode(line); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(path, []byte(b.String()), 0o644)
+}

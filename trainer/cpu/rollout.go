@@ -1,0 +1,147 @@
+package cpu
+
+import (
+	"fmt"
+
+	"alidade/sandbox/travel"
+	"alidade/sandbox/travel/compact"
+	"alidade/trainer"
+	"alidade/trainer/cpu/nn"
+)
+
+// rollout is one sampled episode and what became of it.
+type rollout struct {
+	s       *compact.Session
+	query   *compact.Query
+	group   int // index of its prompt in the batch
+	index   int // 0-based in the group
+	logprob []float32
+	entropy []float32
+
+	judged    travel.Judgement
+	reward    float64
+	parts     []trainer.Component
+	mean, std float64 // of the group's rewards
+	advantage float64
+	inLoss    bool
+}
+
+// sampler plays rollouts with a policy. What a rollout says depends on the
+// policy, its prompt and its stream alone, not on what is sampled beside it.
+type sampler struct {
+	decoder *nn.Decoder
+}
+
+// sideBySide is how many prompts' groups are sampled together at most; it
+// bounds the memory of the decoder's cache, not the results.
+const sideBySide = 256
+
+func newSampler(m *nn.Model) (*sampler, error) {
+	d, err := nn.NewDecoder(m, sideBySide)
+	if err != nil {
+		return nil, err
+	}
+	return &sampler{decoder: d}, nil
+}
+
+// play samples all rollouts to their end. Those of one group follow one
+// another and share their prompt. stream names rollout i's random numbers.
+func (p *sampler) play(all []*rollout, how nn.Sampling, stream func(i int) uint64) error {
+	for first := 0; first < len(all); {
+		end := first
+		for end < len(all) {
+			stop := end
+			for stop < len(all) && all[stop].group == all[end].group {
+				stop++
+			}
+			if stop-first > sideBySide {
+				break
+			}
+			end = stop
+		}
+		if end == first {
+			return fmt.Errorf("a group of more than %d rollouts", sideBySide)
+		}
+		if err := p.batch(all[first:end], how, func(i int) uint64 { return stream(first + i) }); err != nil {
+			return err
+		}
+		first = end
+	}
+	return nil
+}
+
+// batch samples rollouts side by side.
+func (p *sampler) batch(batch []*rollout, how nn.Sampling, stream func(i int) uint64) error {
+	p.decoder.Reset()
+	slots := make([]nn.Slot, len(batch))
+	if err := p.prompts(batch, slots, stream); err != nil {
+		return err
+	}
+	active := make([]int, len(batch))
+	for i := range active {
+		active[i] = i
+	}
+	for len(active) > 0 {
+		still := active[:0]
+		for _, i := range active {
+			r := batch[i]
+			got, err := p.decoder.Sample(slots[i], how)
+			if err != nil {
+				return fmt.Errorf("sample: %w", err)
+			}
+			r.logprob = append(r.logprob, got.LogProb)
+			r.entropy = append(r.entropy, got.Entropy)
+			observed, done := r.s.Feed(got.Token)
+			if done {
+				p.decoder.Free(slots[i])
+				continue
+			}
+			if err := p.decoder.Push(slots[i], got.Token); err != nil {
+				return err
+			}
+			if err := p.decoder.Push(slots[i], observed...); err != nil {
+				return err
+			}
+			still = append(still, i)
+		}
+		active = still
+		p.decoder.Step()
+	}
+	return nil
+}
+
+// prompts runs each group's prompt once and forks it for the group.
+func (p *sampler) prompts(batch []*rollout, slots []nn.Slot, stream func(i int) uint64) error {
+	lead := func(i int) bool { return i == 0 || batch[i].group != batch[i-1].group }
+	for i, r := range batch {
+		if !lead(i) {
+			continue
+		}
+		slot, err := p.decoder.New(stream(i))
+		if err != nil {
+			return err
+		}
+		if err := p.decoder.Push(slot, r.s.Prompt()...); err != nil {
+			return err
+		}
+		slots[i] = slot
+	}
+	p.decoder.Step()
+	for i := range batch {
+		if lead(i) {
+			continue
+		}
+		slot, err := p.decoder.Fork(slots[i-1], stream(i))
+		if err != nil {
+			return err
+		}
+		slots[i] = slot
+	}
+	return nil
+}
+
+// sequence is the rollout as training data: every token it wrote is a target.
+func (r *rollout) sequence() nn.Sequence {
+	s := r.s.Script()
+	return nn.Sequence{Tokens: s.Tokens, Target: s.Own}
+}

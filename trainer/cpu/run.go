@@ -1,0 +1,142 @@
+package cpu
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"alidade/ablation"
+	"alidade/sandbox/travel/compact"
+	"alidade/trainer"
+	"alidade/trainer/cpu/nn"
+)
+
+// codeVersion names the numbers that this code produces. Raise it with every
+// change that alters them, so that artifacts of older code are not reused; the
+// golden test fails until then.
+const codeVersion = "1"
+
+// run is one attempt of one run.
+type run struct {
+	spec   trainer.Spec
+	recipe ablation.Recipe
+	log    *slog.Logger
+	save   <-chan os.Signal
+	out    *trainer.Writer
+	began  time.Time
+
+	shape nn.Config
+	data  *dataset
+	start *stage // the SFT checkpoint that RL starts from
+	step  int64  // last finished RL step
+}
+
+// train goes through the stages.
+func (r *run) train(ctx context.Context) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if err := r.hello(); err != nil {
+		return err
+	}
+	if err := r.makeData(ctx); err != nil {
+		return fmt.Errorf("data: %w", err)
+	}
+	base, err := r.baseModel(ctx)
+	if err != nil {
+		return fmt.Errorf("base: %w", err)
+	}
+	if r.start, err = r.sft(ctx, base); err != nil {
+		return fmt.Errorf("sft: %w", err)
+	}
+	if err := r.baselines(ctx, 0); err != nil {
+		return fmt.Errorf("baselines: %w", err)
+	}
+	if err := r.rl(ctx); err != nil {
+		return fmt.Errorf("rl: %w", err)
+	}
+	if r.recipe.SFT.Control {
+		if err := r.control(ctx); err != nil {
+			return fmt.Errorf("control: %w", err)
+		}
+	}
+	return r.baselines(ctx, r.step)
+}
+
+// check refuses what the spec allows and this trainer cannot do.
+func (r *run) check() error {
+	rec := &r.recipe
+	var bad []ablation.FieldError
+	add := func(ok bool, key string, value any, allowed string) {
+		if !ok {
+			bad = append(bad, ablation.FieldError{Field: "recipe." + key, Value: fmt.Sprint(value), Problem: "not for the embedded trainer", Allowed: allowed})
+		}
+	}
+	add(rec.Trainer.Kind == "cpu", "trainer.kind", rec.Trainer.Kind, "cpu")
+	add(rec.Algorithm.Kind == "grpo", "algorithm.kind", rec.Algorithm.Kind, "grpo")
+	add(rec.Environment.World == "nano", "environment.world", rec.Environment.World, "nano")
+	add(rec.Environment.Days == 3, "environment.days", rec.Environment.Days, "3")
+	add(rec.Environment.Cities >= compact.MinCities && rec.Environment.Cities <= compact.MaxCities, "environment.cities",
+		rec.Environment.Cities, fmt.Sprintf("%d to %d", compact.MinCities, compact.MaxCities))
+	add(rec.Environment.MaxTokens <= 1024, "environment.max_tokens", rec.Environment.MaxTokens, "at most 1024")
+	add(rec.SFT.Traces > 0, "sft.traces", rec.SFT.Traces, "at least 1")
+	groups := rec.Algorithm.PromptsPerStep
+	add(groups >= rec.Algorithm.Minibatches, "algorithm.minibatches", rec.Algorithm.Minibatches, fmt.Sprintf("at most algorithm.prompts_per_step, %d", groups))
+	var err error
+	r.shape, err = nn.SizeConfig(rec.Model.Size, compact.VocabSize)
+	add(err == nil, "model.size", rec.Model.Size, "nano, small, medium, large, xl")
+	if len(bad) > 0 {
+		return &ablation.Invalid{Fields: bad}
+	}
+	if r.spec.Artifacts == "" {
+		r.spec.Artifacts = filepath.Join(r.spec.Dir, "artifacts")
+	}
+	return nil
+}
+
+// kernel resolves "auto", so that artifacts are addressed by what really ran.
+func (r *run) kernel() (string, error) {
+	tiny, err := nn.SizeConfig("nano", 2)
+	if err != nil {
+		return "", err
+	}
+	kernel := r.recipe.Trainer.Kernel
+	if kernel == "" {
+		kernel = "auto"
+	}
+	m, err := nn.NewModel(tiny, kernel, 0)
+	if err != nil {
+		return "", err
+	}
+	return m.Kernel(), nil
+}
+
+func (r *run) hello() error {
+	kernel, err := r.kernel()
+	if err != nil {
+		return err
+	}
+	r.recipe.Trainer.Kernel = kernel
+	host, _ := os.Hostname()
+	return r.out.Hello(trainer.Hello{
+		Trainer: "alidade-cpu", Version: codeVersion, PID: os.Getpid(), Host: host, TotalSteps: int64(r.recipe.Budget.Steps),
+		Info: map[string]string{
+			"kernel": kernel, "parameters": strconv.Itoa(r.shape.Params()), "policy": r.recipe.Model.Size,
+			"vocabulary": strconv.Itoa(compact.VocabSize), "threads": strconv.Itoa(r.spec.Threads), "code": codeVersion,
+			"note": "a small proxy policy in a small world: it responds to the design under study, its numbers are not those of a language model",
+		},
+	})
+}
+
+func (r *run) phase(name string, total int, main bool) error {
+	return r.out.Phase(trainer.Phase{Name: name, Step: r.step, Total: int64(total), Main: main})
+}
+
+func (r *run) alert(level, code, text string) error {
+	r.log.Warn("alert", "code", code, "text", text, "step", r.step)
+	return r.out.Alert(trainer.Alert{Level: level, Code: code, Text: text, Step: r.step})
+}
