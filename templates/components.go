@@ -130,9 +130,9 @@ type MarkView struct {
 	Href   string
 }
 
-// markerPath draws marker n of radius r around (x, y): disc, square, triangle,
+// MarkerPath draws marker n of radius r around (x, y): disc, square, triangle,
 // diamond, triangle down, cross, plus, hexagon.
-func markerPath(n int, x, y, r float64) string {
+func MarkerPath(n int, x, y, r float64) string {
 	p := func(format string, a ...float64) string {
 		args := make([]any, len(a))
 		for i, v := range a {

@@ -66,6 +66,7 @@ type site struct {
 	now    func() time.Time
 	assets map[string]static.File
 	links  templates.Assets
+	arms   armCache
 }
 
 // New returns the handler of the whole site. It starts nothing.

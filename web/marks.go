@@ -1,0 +1,106 @@
+package web
+
+import (
+	"fmt"
+	"slices"
+
+	"alidade/ablation"
+	"alidade/templates"
+)
+
+// armsOf returns the arms that runs belong to, in design order.
+func armsOf(runs []ablation.Run) []ablation.Arm {
+	seen := map[int]bool{}
+	var arms []ablation.Arm
+	for _, r := range runs {
+		if !seen[r.Arm.Index] {
+			seen[r.Arm.Index] = true
+			arms = append(arms, r.Arm)
+		}
+	}
+	slices.SortFunc(arms, func(a, b ablation.Arm) int { return a.Index - b.Index })
+	return arms
+}
+
+// marksOf gives every arm of a study its mark: in a grid the first factor
+// takes colour and marker, the second the dash; otherwise each arm its own.
+// The map is by arm index.
+func marksOf(st ablation.Study, arms []ablation.Arm) map[int]templates.MarkView {
+	marks := make(map[int]templates.MarkView, len(arms))
+	for i, a := range arms {
+		m := templates.MarkView{Color: i + 1, Marker: i + 1, Dash: 1, Label: a.Label}
+		if st.Design == ablation.DesignGrid && len(st.Factors) > 0 {
+			m.Color = levelPlace(st.Factors[0], a) + 1
+			m.Marker = m.Color
+			m.Dash = 1
+			if len(st.Factors) > 1 {
+				m.Dash = levelPlace(st.Factors[1], a) + 1
+			}
+		}
+		marks[a.Index] = m
+	}
+	return marks
+}
+
+// levelPlace is which level of f the arm has, 0-based.
+func levelPlace(f ablation.Factor, a ablation.Arm) int {
+	has := fmt.Sprint(a.Levels[f.Key])
+	for i, l := range f.Levels {
+		if fmt.Sprint(l) == has {
+			return i
+		}
+	}
+	return 0
+}
+
+// facetsOf splits many arms into small multiples by the second factor of a
+// grid; nil when one chart can hold them.
+func facetsOf(st ablation.Study, arms []ablation.Arm) (facets []templates.ChartFacet, place func(ablation.Arm) int, short func(ablation.Arm) string) {
+	one := func(ablation.Arm) int { return 0 }
+	label := func(a ablation.Arm) string { return a.Label }
+	if len(arms) <= 4 || st.Design != ablation.DesignGrid || len(st.Factors) < 2 {
+		return nil, one, label
+	}
+	f := st.Factors[1]
+	for _, l := range f.Levels {
+		facets = append(facets, templates.ChartFacet{Label: ablation.LevelLabel(f.Key, l)})
+	}
+	first := st.Factors[0]
+	return facets, func(a ablation.Arm) int { return levelPlace(f, a) }, func(a ablation.Arm) string {
+		if len(st.Factors) == 2 {
+			return ablation.LevelLabel(first.Key, a.Levels[first.Key])
+		}
+		return a.Label
+	}
+}
+
+// designText says a study's design in words: "4 rewards × 2 seeds, grid".
+func designText(st ablation.Study, arms, runs int) string {
+	var parts string
+	for i, f := range st.Factors {
+		if i > 0 {
+			parts += " × "
+		}
+		parts += fmt.Sprintf("%d %s", len(f.Levels), factorName(f))
+	}
+	switch {
+	case parts == "":
+		parts = "one recipe"
+	case st.Design == ablation.DesignOneFactor:
+		parts = "one factor at a time: " + parts
+	case st.Design == ablation.DesignList:
+		parts = plural(arms, "arm", "arms") + " listed"
+	}
+	return fmt.Sprintf("%s, %s, %s", parts, plural(len(st.Seeds), "seed", "seeds"), plural(runs, "run", "runs"))
+}
+
+// factorName is a factor's label, or the last part of its key.
+func factorName(f ablation.Factor) string {
+	if f.Name != "" {
+		return f.Name
+	}
+	if field, ok := ablation.FieldOf(f.Key); ok && field.Label != "" {
+		return field.Label
+	}
+	return f.Key
+}

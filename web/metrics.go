@@ -1,0 +1,189 @@
+package web
+
+import (
+	"math"
+	"strings"
+
+	"alidade/ablation"
+)
+
+// metricInfo says how a metric is written: its words, unit and scale.
+type metricInfo struct {
+	Label   string `json:"label"`
+	Unit    string `json:"unit,omitempty"`
+	Percent bool   `json:"percent,omitempty"` // a fraction, shown × 100
+	Zero    bool   `json:"zero,omitempty"`    // the axis starts at 0
+	Line    bool   `json:"line,omitempty"`    // a constant to draw as a line: a baseline
+	Lower   bool   `json:"lower,omitempty"`   // smaller is better
+	Digits  int    `json:"digits"`
+}
+
+// metricTable holds the metrics that trainers log under agreed names. What is
+// not in it is shown under its own name.
+var metricTable = map[string]metricInfo{
+	"reward/mean":               {Label: "Reward", Digits: 2},
+	"reward/cs_micro":           {Label: "Reward from commonsense, micro", Digits: 3},
+	"reward/cs_macro":           {Label: "Reward from commonsense, macro", Digits: 3},
+	"reward/hard_micro":         {Label: "Reward from hard constraints, micro", Digits: 3},
+	"reward/hard_macro":         {Label: "Reward from hard constraints, macro", Digits: 3},
+	"reward/success":            {Label: "Reward from success", Digits: 3},
+	"reward/format_error":       {Label: "Reward lost to format errors", Digits: 3},
+	"train/success":             {Label: "Success in training", Percent: true, Zero: true, Digits: 1},
+	"policy/entropy":            {Label: "Entropy", Unit: "nats a token", Zero: true, Digits: 3},
+	"policy/clip_low":           {Label: "Clipped from below", Percent: true, Zero: true, Digits: 2},
+	"policy/clip_high":          {Label: "Clipped from above", Percent: true, Zero: true, Digits: 2},
+	"policy/grad_norm":          {Label: "Gradient norm", Zero: true, Digits: 3},
+	"policy/loss":               {Label: "Policy loss", Digits: 4},
+	"policy/lr":                 {Label: "Learning rate", Zero: true, Digits: 6},
+	"rollout/tokens":            {Label: "Length", Unit: "tokens a rollout", Digits: 0},
+	"rollout/generated":         {Label: "Generated", Unit: "tokens a rollout", Digits: 0},
+	"rollout/tool_calls":        {Label: "Tool calls", Unit: "a rollout", Digits: 1},
+	"rollout/injected":          {Label: "Injected failures", Unit: "a rollout", Zero: true, Digits: 2},
+	"rollout/format_error":      {Label: "Format errors", Percent: true, Zero: true, Digits: 1},
+	"rollout/overlong":          {Label: "Over-long rollouts", Percent: true, Zero: true, Digits: 1},
+	"group/zero_variance":       {Label: "Groups without variance", Percent: true, Zero: true, Digits: 1},
+	"speed/tokens_per_s":        {Label: "Speed", Unit: "tokens/s", Zero: true, Digits: 0},
+	"speed/sample_tokens_per_s": {Label: "Sampling speed", Unit: "tokens/s", Zero: true, Digits: 0},
+	"speed/train_tokens_per_s":  {Label: "Training speed", Unit: "tokens/s", Zero: true, Digits: 0},
+	"time/step_s":               {Label: "Time a step", Unit: "s", Zero: true, Digits: 2, Lower: true},
+	"sft/loss":                  {Label: "SFT loss", Unit: "nats a token", Digits: 3, Lower: true},
+	"sft/lr":                    {Label: "SFT learning rate", Zero: true, Digits: 6},
+	"sft/tokens_per_s":          {Label: "SFT speed", Unit: "tokens/s", Zero: true, Digits: 0},
+	"eval/success":              {Label: "Success", Percent: true, Zero: true, Digits: 1},
+	"eval/success_greedy":       {Label: "Success, greedy", Percent: true, Zero: true, Digits: 1},
+	"eval/delivery":             {Label: "Plans delivered", Percent: true, Zero: true, Digits: 1},
+	"eval/cs_micro":             {Label: "Commonsense, micro", Percent: true, Zero: true, Digits: 1},
+	"eval/cs_macro":             {Label: "Commonsense, macro", Percent: true, Zero: true, Digits: 1},
+	"eval/hard_micro":           {Label: "Hard constraints, micro", Percent: true, Zero: true, Digits: 1},
+	"eval/hard_macro":           {Label: "Hard constraints, macro", Percent: true, Zero: true, Digits: 1},
+	"eval/success_easy":         {Label: "Success, easy", Percent: true, Zero: true, Digits: 1},
+	"eval/success_medium":       {Label: "Success, medium", Percent: true, Zero: true, Digits: 1},
+	"eval/success_hard":         {Label: "Success, hard", Percent: true, Zero: true, Digits: 1},
+	"eval/success_official":     {Label: "Success, official checks", Percent: true, Zero: true, Digits: 1},
+	"eval/success_star":         {Label: "Success, star checks", Percent: true, Zero: true, Digits: 1},
+	"eval/tool_calls":           {Label: "Tool calls in evaluation", Unit: "a rollout", Digits: 1},
+	"eval/tokens":               {Label: "Length in evaluation", Unit: "tokens a rollout", Digits: 0},
+	"baseline/random_legal":     {Label: "Random legal", Percent: true, Zero: true, Line: true, Digits: 1},
+	"baseline/expert":           {Label: "Expert", Percent: true, Zero: true, Line: true, Digits: 1},
+	"baseline/sft":              {Label: "SFT only", Percent: true, Zero: true, Line: true, Digits: 1},
+	"baseline/sft_continued":    {Label: "SFT continued", Percent: true, Zero: true, Line: true, Digits: 1},
+}
+
+// checkNames are the constraints by the evaluator's key.
+var checkNames = map[string]string{
+	"is_reasonable_visiting_city":          "Reasonable city route",
+	"is_valid_restaurants":                 "Diverse restaurants",
+	"is_valid_attractions":                 "Diverse attractions",
+	"is_valid_accommodation":               "Minimum nights",
+	"is_valid_transportation":              "Consistent transport",
+	"is_valid_information_in_current_city": "Within the current city",
+	"is_valid_information_in_sandbox":      "Within the sandbox",
+	"is_not_absent":                        "Complete information",
+	"valid_cost":                           "Budget",
+	"valid_room_rule":                      "Room rule",
+	"valid_room_type":                      "Room type",
+	"valid_cuisine":                        "Cuisine",
+	"valid_transportation":                 "Transport asked for",
+}
+
+// infoOf says how to write a metric.
+func infoOf(name string) metricInfo {
+	if m, ok := metricTable[name]; ok {
+		return m
+	}
+	for _, prefix := range []string{"check/", "eval/check/"} {
+		if key, ok := strings.CutPrefix(name, prefix); ok {
+			if label, known := checkNames[key]; known {
+				return metricInfo{Label: label, Percent: true, Zero: true, Digits: 1}
+			}
+		}
+	}
+	return metricInfo{Label: name, Digits: 3}
+}
+
+func infosOf(names []string) map[string]metricInfo {
+	infos := make(map[string]metricInfo, len(names))
+	for _, n := range names {
+		infos[n] = infoOf(n)
+	}
+	return infos
+}
+
+// unitText is the unit for a column head or a subtitle.
+func (m metricInfo) unitText() string {
+	if m.Percent {
+		return "%"
+	}
+	return m.Unit
+}
+
+// format writes a value of the metric without its unit.
+func (m metricInfo) format(v float64) string {
+	if m.Percent && !math.IsInf(v, 0) {
+		v *= 100
+	}
+	return fixed(v, m.Digits)
+}
+
+// scale is what the shown value is multiplied by.
+func (m metricInfo) scale() float64 {
+	if m.Percent {
+		return 100
+	}
+	return 1
+}
+
+// headlineMetrics picks the metrics beside the primary one in a study's table
+// and live panel, as far as they exist.
+func headlineMetrics(names []string, primary string, want ...string) []string {
+	have := map[string]bool{}
+	for _, n := range names {
+		have[n] = true
+	}
+	var out []string
+	for _, n := range want {
+		if have[n] && n != primary {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// stateWord is a run's state as an icon and a word.
+func stateWord(r ablation.Run) (kind, word string) {
+	switch r.State {
+	case ablation.Queued:
+		return "queue", "queued"
+	case ablation.Starting:
+		return "run", "starting"
+	case ablation.Running:
+		if r.Phase != "" && r.Phase != "rl" {
+			return "run", "running, " + phaseWord(r.Phase)
+		}
+		return "run", "running"
+	case ablation.Stopping:
+		return "stop", "stopping"
+	case ablation.Succeeded:
+		return "ok", "finished"
+	case ablation.Failed:
+		return "bad", "failed"
+	case ablation.Stopped:
+		return "stop", "stopped"
+	case ablation.Lost:
+		return "lost", "lost"
+	}
+	return "info", string(r.State)
+}
+
+// phaseWord writes a phase as people say it.
+func phaseWord(p string) string {
+	switch p {
+	case "sft":
+		return "SFT"
+	case "rl":
+		return "RL"
+	case "eval":
+		return "evaluation"
+	}
+	return p
+}
