@@ -1,0 +1,256 @@
+package web
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"alidade/templates"
+	"alidade/trainer"
+)
+
+// checkList are the short names of the checks, in the order of the contract.
+var checkList = []struct{ Key, Name, Family string }{
+	{"is_reasonable_visiting_city", "Reasonable city route", "commonsense"},
+	{"is_valid_restaurants", "Diverse restaurants", "commonsense"},
+	{"is_valid_attractions", "Diverse attractions", "commonsense"},
+	{"is_valid_accommodation", "Minimum nights stay", "commonsense"},
+	{"is_valid_transportation", "Non-conflicting transport", "commonsense"},
+	{"is_valid_information_in_current_city", "Within current city", "commonsense"},
+	{"is_valid_information_in_sandbox", "Within sandbox", "commonsense"},
+	{"is_not_absent", "Complete information", "commonsense"},
+	{"valid_cost", "Budget", "hard"},
+	{"valid_room_rule", "Room rule", "hard"},
+	{"valid_room_type", "Room type", "hard"},
+	{"valid_cuisine", "Cuisine", "hard"},
+	{"valid_transportation", "Transportation", "hard"},
+}
+
+// nameOfCheck is a check's short name, or its key when it is a stranger.
+func nameOfCheck(key string) string {
+	for _, c := range checkList {
+		if c.Key == key {
+			return c.Name
+		}
+	}
+	return templates.Plain(key)
+}
+
+// checkName prefers the name the trainer gave.
+func checkName(v trainer.Verdict) string {
+	if v.Name != "" {
+		return templates.Plain(v.Name)
+	}
+	return nameOfCheck(v.Check)
+}
+
+// checksOf lists every check in two columns with how it came out.
+func checksOf(t *trainer.Trajectory) templates.ChecksView {
+	var v templates.ChecksView
+	for _, family := range []string{"commonsense", "hard"} {
+		side := templates.ChecksSide{Name: strings.ToUpper(family[:1]) + family[1:]}
+		passed, asked, closed := 0, 0, false
+		for _, verdict := range t.Verdicts {
+			if verdict.Family != family {
+				continue
+			}
+			item := templates.CheckItem{Name: checkName(verdict), Outcome: verdict.Outcome, Reason: templates.Plain(verdict.Reason)}
+			switch verdict.Outcome {
+			case "pass":
+				passed, asked = passed+1, asked+1
+			case "fail", "raises":
+				asked++
+				item.Note, item.Href = failNote(verdict), "#pin-"+verdict.Check
+			case "closed":
+				asked, closed = asked+1, true
+				item.Note = "not evaluated"
+			default:
+				item.Note = "not asked"
+			}
+			side.Items = append(side.Items, item)
+		}
+		side.Score = fmt.Sprintf("%d/%d", passed, asked)
+		if closed {
+			side.Score += ", gate shut"
+		}
+		if len(side.Items) > 0 {
+			v.Sides = append(v.Sides, side)
+		}
+	}
+	v.Agreement, v.Split = agreement(t)
+	return v
+}
+
+// failNote says where a check failed, in a few words.
+func failNote(v trainer.Verdict) string {
+	if v.Outcome == "raises" {
+		return "could not be evaluated"
+	}
+	note := ""
+	if v.Day > 0 {
+		note = fmt.Sprintf("day %d", v.Day)
+	}
+	if f := normalField(v.Field); f != "" && f != "current_city" {
+		for _, p := range planFields {
+			if p.field == f {
+				f = p.word
+			}
+		}
+		if note != "" {
+			note += ", "
+		}
+		note += templates.Plain(f)
+	}
+	return note
+}
+
+// agreement says in one line whether the three evaluators agree.
+func agreement(t *trainer.Trajectory) (string, bool) {
+	if len(t.Passes) < 2 {
+		return "", false
+	}
+	names := make([]string, 0, len(t.Passes))
+	for _, n := range []string{"strict", "star", "official"} {
+		if _, ok := t.Passes[n]; ok {
+			names = append(names, n)
+		}
+	}
+	for n := range t.Passes {
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names[min(3, len(names)):])
+	var pass, fail []string
+	for _, n := range names {
+		if t.Passes[n] {
+			pass = append(pass, templates.Plain(n))
+		} else {
+			fail = append(fail, templates.Plain(n))
+		}
+	}
+	switch {
+	case len(fail) == 0:
+		return "Judged " + times(len(names)) + ": " + listed(pass) + " all pass the plan.", false
+	case len(pass) == 0:
+		return "Judged " + times(len(names)) + ": " + listed(fail) + " agree that the plan fails.", false
+	}
+	return capital(listed(pass)) + " " + verb(len(pass), "passes", "pass") + " this plan, " + listed(fail) + " " + verb(len(fail), "does not", "do not") + ": it uses a hole in the looser rules.", true
+}
+
+func times(n int) string {
+	switch n {
+	case 2:
+		return "twice"
+	case 3:
+		return "three ways"
+	}
+	return fmt.Sprintf("%d ways", n)
+}
+
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// componentNames are the parts of a reward in drawing order.
+var componentNames = []struct{ Key, Name, Class string }{
+	{"cs_micro", "commonsense micro", "part-cs-micro"},
+	{"cs_macro", "commonsense macro", "part-cs-macro"},
+	{"hard_micro", "hard micro", "part-hard-micro"},
+	{"hard_macro", "hard macro", "part-hard-macro"},
+	{"success", "success", "part-success"},
+	{"format_error", "format error", "part-format"},
+}
+
+func componentName(key string) (name, class string) {
+	for _, c := range componentNames {
+		if c.Key == key {
+			return c.Name, c.Class
+		}
+	}
+	return templates.Plain(key), "part-other"
+}
+
+// componentOrder sorts components as componentNames does, strangers last.
+func componentOrder(key string) int {
+	for i, c := range componentNames {
+		if c.Key == key {
+			return i
+		}
+	}
+	return len(componentNames)
+}
+
+// partsOf draws the reward as parts stacked from zero: positive ones to the
+// right, negative ones to the left, a mark at their sum.
+func partsOf(t *trainer.Trajectory) templates.PartsView {
+	const width = 560.0
+	v := templates.PartsView{Total: fixed(t.Reward, 3)}
+	parts := slices.Clone(t.Components)
+	slices.SortStableFunc(parts, func(a, b trainer.Component) int { return componentOrder(a.Name) - componentOrder(b.Name) })
+	up, down, sum := 0.0, 0.0, 0.0
+	for _, c := range parts {
+		sum += c.Value
+		if c.Value > 0 {
+			up += c.Value
+		} else {
+			down += c.Value
+		}
+	}
+	lo, hi := down, max(up, rewardRange(t.RewardKind), .001)
+	scale := width / (hi - lo)
+	at := func(x float64) float64 { return (x - lo) * scale }
+	right, left := 0.0, 0.0
+	for _, c := range parts {
+		name, class := componentName(c.Name)
+		v.Rows = append(v.Rows, templates.CostRow{Class: class, Label: name, Value: signedPart(c.Value)})
+		if c.Value == 0 || math.IsNaN(c.Value) {
+			continue
+		}
+		x, w := at(right), c.Value*scale
+		if c.Value > 0 {
+			right += c.Value
+		} else {
+			left += c.Value
+			x, w = at(left), -c.Value*scale
+		}
+		v.Segs = append(v.Segs, templates.CostSeg{Class: class, X: unit(x), W: unit(max(w-1, .5)), Title: name + " " + signedPart(c.Value)})
+	}
+	v.ViewBox = fmt.Sprintf("0 0 %s 22", unit(width))
+	v.Zero = fmt.Sprintf("M%s 0V22M%s 0V22", unit(at(0)), unit(at(hi)))
+	v.TotalX = unit(min(at(t.Reward), width-1))
+	if math.Abs(sum-t.Reward) > 1e-6 {
+		v.Note = "The parts add up to " + fixed(sum, 3) + ", not to the reward."
+	}
+	return v
+}
+
+func signedPart(x float64) string { return fixed(x, 3) }
+
+// rewardRange is the most a reward of this kind can pay; 0 = not known.
+func rewardRange(kind string) float64 {
+	kind = strings.ToUpper(kind)
+	if _, stage, ok := strings.Cut(kind, "/"); ok {
+		kind = stage
+	}
+	switch kind {
+	case "SUM":
+		return 5
+	case "MACRO":
+		return 3
+	case "SUCCESS":
+		return 1
+	}
+	return 0
+}
