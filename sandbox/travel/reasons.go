@@ -182,3 +182,29 @@ func noCuisine(missing string, wanted []string) finding {
 func unwantedMode(day int, value, wish string) finding {
 	return fail(day, FieldTransportation, value, "Day %d transportation %s, but the guests want %s.", day, quote(value), wish)
 }
+
+func unreadableCity(day int, value string) finding {
+	if value == "" {
+		return fail(day, FieldCity, value, "Day %d current city is empty: every day must say where it is spent.", day)
+	}
+	return fail(day, FieldCity, value, "Day %d current city %s cannot be read: it must be a city, or \"from A to B\" on a day with a move.", day, quote(value))
+}
+
+func otherDestination(city, dest string, day int) finding {
+	return fail(day, FieldCity, city, "Day %d current city %s is not %s, where the trip is to go.", day, quote(city), dest)
+}
+
+func missingPlace(day int, f Field, p *strictPlace, kind string) finding {
+	if !p.ok {
+		return fail(day, f, p.text, "Day %d %s %s cannot be read: it must be written \"Name, City\".", day, fieldWords[f], quote(p.text))
+	}
+	return noSuchPlace(day, f, p.text, kind, p.name, p.city)
+}
+
+func unknownMode(day int, value string) finding {
+	return fail(day, FieldTransportation, value, "Day %d transportation %s names none of flight, taxi and self-driving: the sandbox offers no other transport.", day, quote(value))
+}
+
+func severalModes(day int, value string) finding {
+	return fail(day, FieldTransportation, value, "Day %d transportation %s names more than one of flight, taxi and self-driving: a day has one.", day, quote(value))
+}

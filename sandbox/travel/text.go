@@ -18,7 +18,15 @@ func isSpace(r rune) bool {
 }
 
 // trim cuts white space from both ends.
-func trim(s string) string { return strings.TrimFunc(s, isSpace) }
+func trim(s string) string {
+	if s == "" || inner(s[0]) && inner(s[len(s)-1]) {
+		return s
+	}
+	return strings.TrimFunc(s, isSpace)
+}
+
+// inner tells whether a byte is an ASCII character that is not white space.
+func inner(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
 
 // stripState cuts "(State)" and all behind it. The text before the first
 // bracket must not break the line. It does not trim.

@@ -37,7 +37,7 @@ type World struct {
 	attractions map[string][]Attraction
 	distances   map[route]distanceRow
 
-	hotelByName      map[place]*Hotel // first row of that exact name
+	hotelByName      map[place]*Hotel // first row of that exact name, without blanks at its ends
 	restaurantByName map[place]*Restaurant
 	attractionByName map[place]*Attraction
 
@@ -110,7 +110,7 @@ func groupBy[T any](rows []T, city func(*T) string) map[string][]T {
 func firstByName[T any](groups map[string][]T, index map[place]*T, name func(*T) string) {
 	for city, rows := range groups {
 		for i := range rows {
-			key := place{name(&rows[i]), city}
+			key := place{trim(name(&rows[i])), city}
 			if _, seen := index[key]; !seen {
 				index[key] = &rows[i]
 			}
@@ -133,7 +133,8 @@ func (w *World) Distance(org, dest string) (Distance, bool) {
 	return d.Distance, ok
 }
 
-// Hotel returns the first accommodation of exactly this name in a city, or nil.
+// Hotel returns the first accommodation of exactly this name in a city, or
+// nil. Blanks at the ends of a name do not count, here and in the other two.
 func (w *World) Hotel(name, city string) *Hotel { return w.hotelByName[place{name, city}] }
 
 // Restaurant returns the first restaurant of exactly this name in a city, or nil.

@@ -13,11 +13,11 @@ import (
 // Options says which queries to make.
 type Options struct {
 	N            int
-	Mix          [3]int  // easy : medium : hard
-	Days         int     // 3, 5, 7; 0 = each equally often
+	Mix          [3]int // easy : medium : hard
+	Days         int    // 3, 5, 7; 0 = each equally often
 	Seed         uint64
-	BudgetFactor float64 // multiplies the rule's budget; 0 = 1
-	Certify      bool    // keep only queries for which the solver has a plan
+	BudgetFactor float64         // multiplies the rule's budget; 0 = 1
+	Certify      bool            // keep only queries for which the solver has a plan
 	Exclude      map[string]bool // hashes of queries that must not come again (other splits)
 	Progress     func(done int)
 }

@@ -1,0 +1,320 @@
+package synth_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"alidade/sandbox/travel"
+	"alidade/sandbox/travel/synth"
+)
+
+// small is a generated world that many tests share; it is never changed.
+func small(t testing.TB) *synth.World {
+	t.Helper()
+	tables, err := synth.Generate(7, 48)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return synth.NewWorld(tables)
+}
+
+// real is the public tables with generated flights; skipped where absent.
+func real(t testing.TB) *synth.World {
+	t.Helper()
+	dir := os.Getenv("ALIDADE_SHARED")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "..", "shared")
+	}
+	dir = filepath.Join(dir, "data", "travelplanner", "tables")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("TravelPlanner's tables are not on this machine")
+	}
+	tables, err := travel.LoadTables(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synth.AddFlights(&tables, 1)
+	return synth.NewWorld(tables)
+}
+
+var mix = [3]int{4, 3, 3}
+
+func TestSolvedPlansPassStrict(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		world *synth.World
+		n     int
+	}{{"generated", small(t), 120}, {"public tables", real(t), 100}} {
+		t.Run(c.name, func(t *testing.T) {
+			qs, sols, counts, err := c.world.Queries(t.Context(), synth.Options{N: c.n, Mix: mix, Seed: 3, Certify: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d queries: %+v", len(qs), counts)
+			for i, q := range qs {
+				j := travel.Judge(c.world.World, q, travel.NewPlan(sols[i].Days), travel.Strict)
+				if !j.Success {
+					t.Errorf("query %d (%s, %d days): the solver's plan fails strict: %s", i, q.Level, q.Days, failures(j))
+				}
+				if j.Cost == nil || *j.Cost != sols[i].Cost {
+					t.Errorf("query %d: the checks price the plan at %v, the solver at %v", i, j.Cost, sols[i].Cost)
+				}
+				if missing := synth.States(q.Text, q); len(missing) > 0 {
+					t.Errorf("query %d: text does not state %v: %s", i, missing, q.Text)
+				}
+			}
+		})
+	}
+}
+
+func failures(j travel.Judgement) string {
+	var out []string
+	for _, v := range j.Verdicts {
+		if v.Outcome != "pass" && v.Outcome != "n/a" {
+			out = append(out, v.Check+" "+v.Outcome+": "+v.Reason)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// TestBrokenPlansFailTheRuleBroken changes one thing in a plan that passes
+// and expects the check for it, and only that one, to fail.
+func TestBrokenPlansFailTheRuleBroken(t *testing.T) {
+	w := small(t)
+	qs, sols, _, err := w.Queries(t.Context(), synth.Options{N: 60, Mix: mix, Seed: 5, Certify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	breaks := []struct {
+		check string
+		apply func(q *travel.Query, d []travel.Day) bool
+	}{
+		{"is_valid_restaurants", func(q *travel.Query, d []travel.Day) bool { d[1].Lunch = d[1].Breakfast; return q.Wish.Cuisine == nil }},
+		{"is_valid_attractions", func(q *travel.Query, d []travel.Day) bool { d[1].Attraction += d[1].Attraction; return true }},
+		{"is_not_absent", func(q *travel.Query, d []travel.Day) bool { d[1].Dinner = "-"; return q.Wish.Cuisine == nil }},
+		{"is_valid_information_in_sandbox", func(q *travel.Query, d []travel.Day) bool {
+			d[1].Breakfast = "No Such Place, " + d[1].City
+			return q.Wish.Cuisine == nil
+		}},
+		{"valid_cost", func(q *travel.Query, d []travel.Day) bool { q.Budget = 1; return true }},
+	}
+	tried := map[string]int{}
+	for i := range qs {
+		for _, b := range breaks {
+			q, days := qs[i], slices.Clone(sols[i].Days)
+			if !b.apply(&q, days) {
+				continue
+			}
+			tried[b.check]++
+			j := travel.Judge(w.World, q, travel.NewPlan(days), travel.Strict)
+			for _, v := range j.Verdicts {
+				if v.Outcome == "fail" && v.Check != b.check {
+					t.Errorf("query %d broken for %s also fails %s: %s", i, b.check, v.Check, v.Reason)
+				}
+				if v.Check == b.check && (v.Outcome != "fail" || v.Reason == "") {
+					t.Errorf("query %d broken for %s: %s %q", i, b.check, v.Outcome, v.Reason)
+				}
+			}
+		}
+	}
+	for _, b := range breaks {
+		if tried[b.check] < 10 {
+			t.Errorf("%s was broken in %d plans only", b.check, tried[b.check])
+		}
+	}
+}
+
+func TestSameSeedSameQueries(t *testing.T) {
+	draw := func(seed uint64) string {
+		tables, err := synth.Generate(9, 30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := synth.NewWorld(tables)
+		qs, sols, _, err := w.Queries(t.Context(), synth.Options{N: 30, Mix: mix, Seed: seed, Certify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%s %+v %+v", w.Hash(), qs, sols)
+	}
+	if draw(1) != draw(1) {
+		t.Error("the same seed gave other queries")
+	}
+	if draw(1) == draw(2) {
+		t.Error("another seed gave the same queries")
+	}
+}
+
+func TestMixIsExactAndNothingTwice(t *testing.T) {
+	w := small(t)
+	qs, _, _, err := w.Queries(t.Context(), synth.Options{N: 200, Mix: mix, Seed: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	seen := map[string]bool{}
+	for _, q := range qs {
+		count[q.Level]++
+		if seen[q.Hash()] {
+			t.Errorf("query %s twice", q.Hash())
+		}
+		seen[q.Hash()] = true
+	}
+	if count["easy"] != 80 || count["medium"] != 60 || count["hard"] != 60 {
+		t.Errorf("mix %v, want 80, 60, 60", count)
+	}
+	more, _, _, err := w.Queries(t.Context(), synth.Options{N: 100, Mix: mix, Seed: 2, Exclude: seen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range more {
+		if seen[q.Hash()] {
+			t.Errorf("an excluded query came again")
+		}
+	}
+}
+
+func TestSplit(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		mix  [3]int
+		want [3]int
+	}{
+		{10, [3]int{4, 3, 3}, [3]int{4, 3, 3}},
+		{1, [3]int{4, 3, 3}, [3]int{1, 0, 0}},
+		{100, [3]int{1, 1, 1}, [3]int{34, 33, 33}},
+		{7, [3]int{0, 0, 5}, [3]int{0, 0, 7}},
+		{5, [3]int{}, [3]int{}},
+	} {
+		if got := synth.Split(c.n, c.mix); got != c.want {
+			t.Errorf("Split(%d, %v) = %v, want %v", c.n, c.mix, got, c.want)
+		}
+	}
+}
+
+func TestImpossibleRequestsEndWithAReason(t *testing.T) {
+	if _, err := synth.Generate(1, 3); err == nil {
+		t.Error("a world of 3 cities was made")
+	}
+	tables, err := synth.Generate(1, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := synth.NewWorld(tables)
+	_, _, _, err = w.Queries(t.Context(), synth.Options{N: 5, Mix: mix, Days: 7, Seed: 1, Certify: true})
+	if err == nil || !strings.Contains(err.Error(), "world is too small") {
+		t.Errorf("Queries = %v, want the reason that the world is too small", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, _, err := w.Queries(ctx, synth.Options{N: 5, Mix: mix, Seed: 1}); err == nil {
+		t.Error("a cancelled draw went on")
+	}
+}
+
+func TestNotProvenSaysWhy(t *testing.T) {
+	w := small(t)
+	qs, _, _, err := w.Queries(t.Context(), synth.Options{N: 5, Mix: mix, Seed: 11, Certify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range qs {
+		q.Budget = 10
+		if s := w.Solve(q); s.Proven || !strings.Contains(s.Reason, "budget") {
+			t.Errorf("Solve with 10 $ = proven %v, %q", s.Proven, s.Reason)
+		}
+		q.Dates = q.Dates[:1]
+		if s := w.Solve(q); s.Proven || s.Reason == "" {
+			t.Errorf("Solve with one date = proven %v, %q", s.Proven, s.Reason)
+		}
+	}
+}
+
+func TestExpertTrajectoriesSucceed(t *testing.T) {
+	w := small(t)
+	qs, sols, _, err := w.Queries(t.Context(), synth.Options{N: 20, Mix: mix, Seed: 4, Certify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, q := range qs {
+		c := travel.EpisodeConfig{ID: uint64(i), MaxTurns: 60, Profile: travel.Strict, Failures: travel.Failures{Rate: 0.2, Seed: 1}}
+		tr := w.Expert(t.Context(), q, sols[i], c, synth.Reactive, 1)
+		if !tr.Success || len(tr.Plan) != q.Days || tr.ToolCalls == 0 {
+			t.Errorf("query %d: success %v, %d plan days, %d calls", i, tr.Success, len(tr.Plan), tr.ToolCalls)
+		}
+		if tr.ToolErrors > 0 {
+			t.Errorf("query %d: %d tool errors", i, tr.ToolErrors)
+		}
+	}
+}
+
+// TestShape holds a generated world against the measured shape of the public data.
+func TestShape(t *testing.T) {
+	tables, err := synth.Generate(1, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	per := func(n int) float64 { return float64(n) / 60 }
+	for _, c := range []struct {
+		what      string
+		got       float64
+		low, high float64
+	}{
+		{"restaurants a city", per(len(tables.Restaurants)), 25, 35},
+		{"hotels a city", per(len(tables.Hotels)), 10, 14},
+		{"attractions a city", per(len(tables.Attractions)), 11, 20},
+		{"states", float64(countStates(tables)), 8, 12},
+	} {
+		if c.got < c.low || c.got > c.high {
+			t.Errorf("%s: %.1f, want %v to %v", c.what, c.got, c.low, c.high)
+		}
+	}
+	contained := 0
+	for _, a := range tables.Cities {
+		for _, b := range tables.Cities {
+			if a.Name != b.Name && strings.Contains(b.Name, a.Name) {
+				contained++
+			}
+		}
+	}
+	if contained == 0 {
+		t.Error("no city name is contained in another; the real data's awkwardness is missing")
+	}
+}
+
+func countStates(tables travel.Tables) int {
+	m := map[string]bool{}
+	for _, c := range tables.Cities {
+		m[c.State] = true
+	}
+	return len(m)
+}
+
+func BenchmarkSolve(b *testing.B) {
+	w := small(b)
+	qs, _, _, err := w.Queries(b.Context(), synth.Options{N: 64, Mix: mix, Seed: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	i := 0
+	for b.Loop() {
+		w.Solve(qs[i%len(qs)])
+		i++
+	}
+}
+
+func BenchmarkCertifiedQueries(b *testing.B) {
+	w := small(b)
+	for b.Loop() {
+		if _, _, _, err := w.Queries(b.Context(), synth.Options{N: 100, Mix: mix, Seed: rand.Uint64(), Certify: true}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(100*float64(b.N)/b.Elapsed().Seconds(), "queries/s")
+}
