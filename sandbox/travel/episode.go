@@ -97,8 +97,9 @@ func (e *Episode) Call(tool string, args map[string]any) trainer.Observed {
 func (e *Episode) Search(tool, a, b, c string) trainer.Observed {
 	params := toolParams(tool)
 	call := &trainer.Call{Tool: tool, Args: make([]trainer.Arg, len(params))}
-	for i, v := range [...]string{a, b, c}[:len(params)] {
-		call.Args[i] = trainer.Arg{Name: params[i], Value: v}
+	values := [...]string{a, b, c}
+	for i := range params {
+		call.Args[i] = trainer.Arg{Name: params[i], Value: values[i]}
 	}
 	return e.record(call, func() Result { return e.w.Search(tool, a, b, c) })
 }
