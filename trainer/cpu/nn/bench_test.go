@@ -124,7 +124,7 @@ func BenchmarkTrain(b *testing.B) {
 func BenchmarkSample(b *testing.B) {
 	for _, kernel := range Kernels() {
 		for _, size := range benchSizes {
-			for _, c := range [][2]int{{128, 117}, {64, 300}, {128, 300}} {
+			for _, c := range [][2]int{{8, 117}, {16, 117}, {32, 117}, {128, 117}, {64, 300}, {128, 300}} {
 				b.Run(fmt.Sprintf("%s/%s/%dx%d", kernel, size, c[0], c[1]), func(b *testing.B) {
 					m := benchModel(b, size, kernel)
 					d, err := NewDecoder(m, c[0])

@@ -92,13 +92,13 @@ func (d *DecoderOf[F]) store(l int) {
 		kv := d.buf.kv[i*2*dim : (i+1)*2*dim]
 		pos := int(d.pos[i])
 		for h := range m.cfg.Heads {
-			k := kv[h*HeadDim : (h+1)*HeadDim]
-			block := d.headKeys(c, h)[pos/keyBlock*keyBlock*HeadDim+pos%keyBlock:]
-			for j, v := range k {
+			keys, values := d.head(c, h)
+			block := keys[pos/keyBlock*keyBlock*HeadDim+pos%keyBlock:]
+			for j, v := range kv[h*HeadDim : (h+1)*HeadDim] {
 				block[j*keyBlock] = v
 			}
+			copy(values[pos*HeadDim:(pos+1)*HeadDim], kv[dim+h*HeadDim:])
 		}
-		copy(c.values[pos*dim:], kv[dim:])
 	}
 }
 
@@ -115,8 +115,8 @@ func (d *DecoderOf[F]) attend(l int, pos []int32, last bool) {
 		b.scores = resized(b.scores, roundUp(n, keyBlock))
 		for h := range m.cfg.Heads {
 			at := i*dim + h*HeadDim
-			q := b.q[at : at+HeadDim]
-			m.k.attend(b.out[at:at+HeadDim], q, d.headKeys(c, h), c.values[h*HeadDim:], dim, n, F(attentionScale), b.scores)
+			keys, values := d.head(c, h)
+			m.k.attend(b.out[at:at+HeadDim], b.q[at:at+HeadDim], keys, values, HeadDim, n, F(attentionScale), b.scores)
 		}
 	}
 }

@@ -49,7 +49,7 @@ type slot[F Float] struct {
 }
 
 // cacheLayer holds the keys (heads × blocks of 16 keys × 32 dims × 16) and
-// values (rows of the model's width) of one layer of one sequence.
+// values (heads × rows of 32) of one layer of one sequence.
 type cacheLayer[F Float] struct {
 	keys, values []F
 }
@@ -117,10 +117,12 @@ func (d *DecoderOf[F]) Fork(from Slot, stream uint64) (Slot, error) {
 	d.reserve(dst, src.n)
 	for l := range src.layers {
 		a, b := &dst.layers[l], &src.layers[l]
-		copy(a.values[:src.n*c.Dim], b.values)
 		used := roundUp(src.n, keyBlock) * HeadDim
 		for h := range c.Heads {
-			copy(d.headKeys(a, h)[:used], d.headKeys(b, h))
+			keys, values := d.head(b, h)
+			toKeys, toValues := d.head(a, h)
+			copy(toKeys[:used], keys)
+			copy(toValues[:src.n*HeadDim], values)
 		}
 	}
 	return id, nil
@@ -181,16 +183,18 @@ func (d *DecoderOf[F]) reserve(s *slot[F], n int) {
 	for l := range s.layers {
 		old := s.layers[l]
 		grown := cacheLayer[F]{keys: alignedSlice[F](room * c.Dim), values: alignedSlice[F](room * c.Dim)}
-		copy(grown.values, old.values)
 		for h := range c.Heads {
-			copy(d.headKeys(&grown, h), d.headKeys(&old, h))
+			keys, values := d.head(&old, h)
+			toKeys, toValues := d.head(&grown, h)
+			copy(toKeys, keys)
+			copy(toValues, values)
 		}
 		s.layers[l] = grown
 	}
 }
 
-// headKeys returns the key blocks of one head.
-func (d *DecoderOf[F]) headKeys(l *cacheLayer[F], h int) []F {
+// head returns the key blocks and values of one head.
+func (d *DecoderOf[F]) head(l *cacheLayer[F], h int) (keys, values []F) {
 	per := len(l.keys) / d.model.cfg.Heads
-	return l.keys[h*per : (h+1)*per]
+	return l.keys[h*per : (h+1)*per], l.values[h*per : (h+1)*per]
 }
