@@ -286,10 +286,13 @@ func (l *life) alert(ctx context.Context, a trainer.Alert) {
 	e := trainer.Event{V: trainer.Version, Kind: trainer.KindAlert, T: time.Now().UnixMilli(), Alert: &a}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
-	err := errors.Join(
-		appendEvent(filepath.Join(l.attempt.Dir, alertsFile), e),
-		l.append(ctx, store.Batch{Run: l.run.ID, Attempt: l.attempt.Number, Offset: l.attempt.Offset, Events: []trainer.Event{e}}),
-	)
+	b := store.Batch{Run: l.run.ID, Attempt: l.attempt.Number, Offset: l.attempt.Offset, Events: []trainer.Event{e}}
+	err := l.append(ctx, b)
+	if errors.Is(err, ablation.ErrConflict) { // a store that takes events only with new bytes, or as a new segment
+		b.Segment = true
+		err = l.append(ctx, b)
+	}
+	err = errors.Join(appendEvent(filepath.Join(l.attempt.Dir, alertsFile), e), err)
 	if err != nil {
 		l.r.log.Error("store alert", "run", l.run.ID, "code", a.Code, "text", a.Text, "err", err)
 		return
