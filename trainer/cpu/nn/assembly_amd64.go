@@ -64,10 +64,10 @@ func adamavx512(p, grad, m, v *float32, n int, s *adamStep[float32])
 func sumSquaresavx512(x *float32, n int) float64
 
 //go:noescape
-func scores4avx512(scores, q, keys *float32, groups int)
+func scores4avx512(scores, q, keys, values *float32, groups int)
 
 //go:noescape
-func scores1avx512(scores, q, keys *float32, groups int)
+func scores1avx512(scores, q, keys, values *float32, groups int)
 
 //go:noescape
 func valuesavx512(out, p, v *float32, ldv, n int)
@@ -122,10 +122,10 @@ func adamavx2(p, grad, m, v *float32, n int, s *adamStep[float32])
 func sumSquaresavx2(x *float32, n int) float64
 
 //go:noescape
-func scores4avx2(scores, q, keys *float32, groups int)
+func scores4avx2(scores, q, keys, values *float32, groups int)
 
 //go:noescape
-func scores1avx2(scores, q, keys *float32, groups int)
+func scores1avx2(scores, q, keys, values *float32, groups int)
 
 //go:noescape
 func valuesavx2(out, p, v *float32, ldv, n int)

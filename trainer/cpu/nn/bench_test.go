@@ -1,3 +1,5 @@
+//go:build unix
+
 package nn
 
 import (
@@ -75,6 +77,12 @@ func episodes(c Config, n, length, share int) []Sequence {
 	return out
 }
 
+// reportTokens reports tokens per second by the clock and by processor time.
+func reportTokens(b *testing.B, tokens int, start float64) {
+	b.ReportMetric(float64(tokens*b.N)/b.Elapsed().Seconds(), "tok/s")
+	b.ReportMetric(float64(tokens*b.N)/(cpuSeconds(b)-start), "tok/cpu-s")
+}
+
 // BenchmarkTrain measures forward, backward and update: "long" is 16 sequences
 // of 300 tokens, all targets; "episode" is an RL step's 128 sequences of 117
 // tokens with 44 targets.
@@ -97,6 +105,7 @@ func BenchmarkTrain(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
+					start := cpuSeconds(b)
 					for b.Loop() {
 						err := tr.Accumulate(c.seqs, 1, func(c *Chunk[float32]) error {
 							for i := range c.DLogProb {
@@ -112,7 +121,7 @@ func BenchmarkTrain(b *testing.B) {
 						}
 					}
 					tokens := len(c.seqs) * len(c.seqs[0].Tokens)
-					b.ReportMetric(float64(tokens*b.N)/b.Elapsed().Seconds(), "tok/s")
+					reportTokens(b, tokens, start)
 				})
 			}
 		}
@@ -131,10 +140,11 @@ func BenchmarkSample(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
+					start := cpuSeconds(b)
 					for b.Loop() {
 						sampleAll(b, d, c[0], c[1])
 					}
-					b.ReportMetric(float64(c[0]*(c[1]-13)*b.N)/b.Elapsed().Seconds(), "tok/s")
+					reportTokens(b, c[0]*(c[1]-13), start)
 				})
 			}
 		}

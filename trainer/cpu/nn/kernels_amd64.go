@@ -35,8 +35,8 @@ type assembly struct {
 	rotate         func(x *float32, ld int, pos *int32, rows int, cos, sin *float32, sign float32)
 	adam           func(p, g, m, v *float32, n int, s *adamStep[float32])
 	sumSquares     func(x *float32, n int) float64
-	scores4        func(scores, q, keys *float32, groups int)
-	scores1        func(scores, q, keys *float32, groups int)
+	scores4        func(scores, q, keys, values *float32, groups int)
+	scores1        func(scores, q, keys, values *float32, groups int)
 	values         func(out, p, v *float32, ldv, n int)
 	transpose8     func(dst, src *float32, ld, groups int)
 }
@@ -141,10 +141,10 @@ func wrapAttention(k *kernels[float32], a assembly) {
 		_, _, _ = scores[blocks*keyBlock-1], keys[blocks*keyBlock*HeadDim-1], values[(n-1)*ldv+HeadDim-1]
 		four := blocks / 4
 		if four > 0 {
-			a.scores4(&scores[0], &q[0], &keys[0], four)
+			a.scores4(&scores[0], &q[0], &keys[0], &values[0], four)
 		}
-		if rest := blocks % 4; rest > 0 {
-			a.scores1(&scores[four*4*keyBlock], &q[0], &keys[four*4*keyBlock*HeadDim], rest)
+		if done, rest := four*4*keyBlock, blocks%4; rest > 0 {
+			a.scores1(&scores[done], &q[0], &keys[done*HeadDim], &values[min(done*ldv, len(values)-1)], rest)
 		}
 		fillTail(scores[:blocks*keyBlock], n, float32(math.Inf(-1)))
 		a.softmax(&scores[0], blocks*keyBlock, scale)
