@@ -248,8 +248,12 @@ func TestExpertTrajectoriesSucceed(t *testing.T) {
 		if !tr.Success || len(tr.Plan) != q.Days || tr.ToolCalls == 0 {
 			t.Errorf("query %d: success %v, %d plan days, %d calls", i, tr.Success, len(tr.Plan), tr.ToolCalls)
 		}
-		if tr.ToolErrors > 0 {
-			t.Errorf("query %d: %d tool errors", i, tr.ToolErrors)
+		for _, d := range tr.Plan {
+			for field, value := range map[string]string{"transportation": d.Transportation, "breakfast": d.Breakfast, "lunch": d.Lunch, "dinner": d.Dinner, "attraction": d.Attraction, "accommodation": d.Accommodation} {
+				if value != "-" && d.Found[field] == 0 {
+					t.Errorf("query %d day %d: no call showed %s %q", i, d.Day, field, value)
+				}
+			}
 		}
 	}
 }
