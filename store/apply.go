@@ -33,7 +33,9 @@ type applier struct {
 	commit   Commit
 }
 
-// apply stores a batch and its offset, and returns what that changed.
+// apply stores a batch and its offset, and returns what that changed. It stops
+// at the first error: SQLite may have ended the transaction with it (it does so
+// when the disk is full), and what came after would be stored by itself.
 func (s *Store) apply(ctx context.Context, tx *sql.Tx, b Batch) (Commit, error) {
 	a := &applier{s: s, ctx: ctx, tx: tx, b: b, series: map[int64]*seriesGrowth{}}
 	if err := a.begin(); err != nil {
@@ -44,8 +46,10 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, b Batch) (Commit, error) 
 			return Commit{}, fmt.Errorf("store %s event: %w", b.Events[i].Kind, err)
 		}
 	}
-	if err := errors.Join(a.storePoints(), a.storeFaults(), a.storeProgress()); err != nil {
-		return Commit{}, err
+	for _, store := range []func() error{a.storePoints, a.storeFaults, a.storeProgress} {
+		if err := store(); err != nil {
+			return Commit{}, err
+		}
 	}
 	var err error
 	a.commit.Seq, err = nextSeq(ctx, tx)

@@ -29,6 +29,10 @@ func (s *Store) Attempts(ctx context.Context, run ablation.RunID) ([]ablation.At
 	return attempts, plain(s.dir, rows.Err())
 }
 
+func (s *Store) readAttempt(ctx context.Context, q queryer, run ablation.RunID, number int) (ablation.Attempt, error) {
+	return s.scanAttempt(q.QueryRowContext(ctx, "SELECT "+attemptColumns+" FROM attempts WHERE run = ? AND number = ?", run, number))
+}
+
 func (s *Store) scanAttempt(row scanner) (ablation.Attempt, error) {
 	var a ablation.Attempt
 	var exit sql.NullInt64

@@ -79,7 +79,10 @@ func (s *Store) commitGroup(group []*appendRequest) {
 	err := s.transact(context.Background(), "commit", func(tx *sql.Tx) error {
 		stored := 0
 		for i, req := range group {
-			results[i] = s.applySavepoint(tx, req.batch)
+			var fatal error
+			if results[i], fatal = s.applySavepoint(tx, req.batch); fatal != nil {
+				return fatal
+			}
 			if results[i].err == nil {
 				stored++
 				tails[req.batch.Run] += countPoints(req.batch.Events)
@@ -103,25 +106,22 @@ func (s *Store) commitGroup(group []*appendRequest) {
 	}
 }
 
-// applySavepoint stores one batch, or leaves no trace of it.
-func (s *Store) applySavepoint(tx *sql.Tx, b Batch) appendResult {
-	ctx := context.Background()
+// applySavepoint stores one batch, or leaves no trace of it. A fatal error has
+// ended the whole transaction.
+func (s *Store) applySavepoint(tx *sql.Tx, b Batch) (res appendResult, fatal error) {
 	if _, err := tx.Exec("SAVEPOINT batch"); err != nil {
-		return appendResult{err: err}
+		return res, err
 	}
 	names, words := s.names.mark(), s.words.mark()
-	commit, err := s.apply(ctx, tx, b)
-	if err != nil {
+	if res.commit, res.err = s.apply(context.Background(), tx, b); res.err != nil {
 		s.names.forget(names)
 		s.words.forget(words)
-		if _, undo := tx.Exec("ROLLBACK TO batch"); undo != nil {
-			err = fmt.Errorf("%w; undo: %w", err, undo)
+		if _, err := tx.Exec("ROLLBACK TO batch"); err != nil {
+			return res, fmt.Errorf("%w (undo: %w)", res.err, err)
 		}
 	}
-	if _, end := tx.Exec("RELEASE batch"); end != nil && err == nil {
-		err = end
-	}
-	return appendResult{commit, err}
+	_, fatal = tx.Exec("RELEASE batch")
+	return res, fatal
 }
 
 func countPoints(events []trainer.Event) int {

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -144,3 +145,7 @@ func series(t testing.TB, s *Store, run ablation.RunID, metric string) ablation.
 
 // same reports whether two values are the same, NaN included.
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+
+type trainerEvent = trainer.Event
+
+func equal[T comparable](a, b []T) bool { return slices.Equal(a, b) }

@@ -23,7 +23,8 @@ const (
 
 // resting is the queue of the job that moves points from the tail to chunks.
 type resting struct {
-	wake chan struct{}
+	wake   chan struct{}
+	moving sync.Mutex // held while points are moved
 
 	mu      sync.Mutex
 	wanted  map[ablation.RunID]bool // true: all of the run's tail, not only full chunks
@@ -31,8 +32,8 @@ type resting struct {
 	trigger map[ablation.RunID]int  // when to look again, if not at tailPoints
 }
 
-func newResting() resting {
-	return resting{
+func newResting() *resting {
+	return &resting{
 		wake: make(chan struct{}, 1), wanted: map[ablation.RunID]bool{},
 		in: map[ablation.RunID]int{}, trigger: map[ablation.RunID]int{},
 	}
@@ -152,6 +153,8 @@ type tailPart struct {
 // Only this job deletes from the tail, and batches that arrive meanwhile have
 // larger ids, so that reading and compressing need no lock.
 func (s *Store) compactRun(ctx context.Context, run ablation.RunID, all bool) error {
+	s.rest.moving.Lock()
+	defer s.rest.moving.Unlock()
 	parts, lastID, err := s.readParts(ctx, run)
 	if err != nil || len(parts) == 0 {
 		return err

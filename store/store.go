@@ -51,7 +51,7 @@ type Store struct {
 	arms         armCache
 
 	appends chan *appendRequest
-	rest    resting
+	rest    *resting
 	closing chan struct{}
 	closed  sync.Once
 	done    sync.WaitGroup

@@ -76,10 +76,19 @@ func (a *applier) removeTrajectory(id string) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	return errors.Join(err,
-		a.exec("DELETE FROM trajectories WHERE seq = ?", seq),
-		a.exec("DELETE FROM bodies WHERE seq = ?", seq),
-		a.exec("DELETE FROM trajectory_text WHERE rowid = ?", seq))
+	if err != nil {
+		return err
+	}
+	for _, query := range []string{
+		"DELETE FROM trajectories WHERE seq = ?",
+		"DELETE FROM bodies WHERE seq = ?",
+		"DELETE FROM trajectory_text WHERE rowid = ?",
+	} {
+		if err := a.exec(query, seq); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *applier) insertHead(t *trainer.Trajectory, h TrajectoryHead, tools []string) (int64, error) {

@@ -83,7 +83,11 @@ func (w *RunWriter) EndAttempt(ctx context.Context, a ablation.Attempt) error {
 		if err := updateAttempt(ctx, tx, a); err != nil {
 			return err
 		}
-		return w.s.saveAttempt(a)
+		stored, err := w.s.readAttempt(ctx, tx, a.Run, a.Number)
+		if err != nil {
+			return err
+		}
+		return w.s.saveAttempt(stored)
 	})
 	if err == nil && a.State.Terminal() {
 		w.s.settleTail(a.Run)
