@@ -51,6 +51,21 @@ func TestServerIsKilled(t *testing.T) {
 	until(t, "verdicts", func() bool { return verdicts(t, data, runs) })
 	kill()
 
+	compareRuns(t, data, runs, modes, want)
+	if err := store.Rebuild(t.Context(), data, nil); err != nil {
+		t.Fatalf("Rebuild: %v", err)
+	}
+	t.Log("the same again, from a database made anew from the folders")
+	compareRuns(t, data, runs, modes, want)
+	t.Logf("slowest start of a server, to its runner running: %s", slowest)
+	if slowest > 2*time.Second {
+		t.Errorf("a server took %s to start, want under 2 s", slowest)
+	}
+}
+
+// compareRuns compares states, exit codes and points with what must be.
+func compareRuns(t *testing.T, data string, runs []ablation.RunID, modes []string, want []ablation.State) {
+	t.Helper()
 	g, err := openRig(data, rigOptions{slots: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -68,14 +83,64 @@ func TestServerIsKilled(t *testing.T) {
 		}
 		compareWithFile(t, g, id)
 	}
-	t.Logf("slowest start of a server, to its runner running: %s", slowest)
-	if slowest > 2*time.Second {
-		t.Errorf("a server took %s to start, want under 2 s", slowest)
+}
+
+// The server is killed again and again while it launches. Every run is started
+// exactly once all the same, and succeeds.
+func TestServerIsKilledWhileLaunching(t *testing.T) {
+	data := t.TempDir()
+	modes := make([]string, 10)
+	for i := range modes {
+		modes[i] = "ok"
 	}
+	runs := planSteps(t, data, modes, 12, 0)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range 10 {
+		_, kill := startServer(t, data)
+		time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond) // the random moment
+		kill()
+	}
+	_, kill := startServer(t, data)
+	until(t, "verdicts", func() bool { return verdicts(t, data, runs) })
+	kill()
+	g, err := openRig(data, rigOptions{slots: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.t = t
+	defer func() { _ = g.store.Close() }()
+	givenUp := 0
+	for _, id := range runs {
+		run := g.run(id)
+		if run.State != ablation.Succeeded {
+			t.Errorf("run %d is %s (%s), want succeeded", id, run.State, run.Cause)
+		}
+		trained := 0
+		for n := 1; n <= run.Attempt; n++ {
+			if _, err := os.Stat(g.file(id, n, "events.jsonl")); err == nil {
+				trained++
+			}
+		}
+		if trained != 1 {
+			t.Errorf("run %d was trained %d times in %d attempts, want once", id, trained, run.Attempt)
+		}
+		givenUp += run.Attempt - 1
+		if points := g.series(id, "reward/mean"); len(points) != 12 {
+			t.Errorf("run %d has %d points, want 12", id, len(points))
+		}
+	}
+	t.Logf("%d attempts were given up before their trainer started", givenUp)
 }
 
 // plan queues one run for each mode, as a server would, and closes the store.
 func plan(t *testing.T, data string, modes []string) []ablation.RunID {
+	t.Helper()
+	return planSteps(t, data, modes, 400, 150)
+}
+
+func planSteps(t *testing.T, data string, modes []string, steps, more int) []ablation.RunID {
 	t.Helper()
 	g, err := openRig(data, rigOptions{slots: 4})
 	if err != nil {
@@ -85,7 +150,7 @@ func plan(t *testing.T, data string, modes []string) []ablation.RunID {
 	defer func() { _ = g.store.Close() }()
 	var ids []ablation.RunID
 	for i, mode := range modes {
-		st := study(t, "crash"+strconv.Itoa(i), 400+150*i, 1, "fake", mode, "15", "{spec}")
+		st := study(t, "crash"+strconv.Itoa(i), steps+more*i, 1, "fake", mode, "15", "{spec}")
 		ids = append(ids, g.launchStudy(st)[0].ID)
 	}
 	return ids

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,8 @@ type life struct {
 	watch    watch
 	stopper  stopper
 	missing  bool // the alert about a vanished file was given
+
+	complaints map[string]string // what went wrong last, not to be logged again
 }
 
 // claim registers a life for a run, so that Stop finds it and nobody else
@@ -54,7 +57,7 @@ func (r *Runner) claim(run ablation.Run) (l *life, claimed bool) {
 	if l := r.live[run.ID]; l != nil {
 		return l, false
 	}
-	l = &life{r: r, studyID: run.Study, run: run, stop: make(chan struct{}, 1)}
+	l = &life{r: r, studyID: run.Study, run: run, stop: make(chan struct{}, 1), complaints: make(map[string]string)}
 	r.live[run.ID] = l
 	return l, true
 }
@@ -177,9 +180,7 @@ func (l *life) ended(ctx context.Context, now time.Time) bool {
 func (l *life) ingest(ctx context.Context, now time.Time) (progress bool, err error) {
 	if l.pending == nil {
 		lines, err := l.follower.Read(batchLines)
-		if err != nil {
-			l.complain("read events", err)
-		}
+		l.complain("read events", err)
 		l.sourceMissing(ctx)
 		if lines.Empty() {
 			return false, err
@@ -189,8 +190,9 @@ func (l *life) ingest(ctx context.Context, now time.Time) (progress bool, err er
 	if now.Before(l.retryAt) {
 		return false, errWaits
 	}
-	if err := l.commit(ctx, *l.pending); err != nil {
-		l.complain("store events", err)
+	err = l.commit(ctx, *l.pending)
+	l.complain("store events", err)
+	if err != nil {
 		l.retryAt = now.Add(time.Second)
 		return false, err
 	}
@@ -200,10 +202,16 @@ func (l *life) ingest(ctx context.Context, now time.Time) (progress bool, err er
 
 var errWaits = errors.New("waits to store again")
 
+// complain logs an error once while it repeats; nil ends the silence.
 func (l *life) complain(what string, err error) {
-	if l.retryAt.IsZero() {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && l.complaints[what] != text {
 		l.r.log.Error(what, "run", l.run.ID, "attempt", l.attempt.Number, "err", err)
 	}
+	l.complaints[what] = text
 }
 
 // commit stores one batch and tells the world.
@@ -269,7 +277,7 @@ func firstNaN(p *trainer.Points) string {
 	first := ""
 	for name, v := range p.Values {
 		isLoss := strings.HasSuffix(name, "loss") || strings.HasSuffix(name, "grad_norm")
-		if isLoss && v != v && (first == "" || name < first) {
+		if isLoss && math.IsNaN(float64(v)) && (first == "" || name < first) {
 			first = name
 		}
 	}

@@ -25,7 +25,9 @@ type rigOptions struct {
 	launcher runner.Launcher // nil = local
 	timing   runner.Timing
 	minFree  int64
-	log      *slog.Logger
+
+	commitEvery time.Duration
+	log         *slog.Logger
 }
 
 // A rig is a runner on a real store, a real launcher and CPU slots.
@@ -42,7 +44,7 @@ type rig struct {
 
 // openRig opens the data folder; newRig is for tests that need nothing else.
 func openRig(data string, o rigOptions) (*rig, error) {
-	st, err := store.Open(data, store.Options{Logger: o.log, CommitEvery: 5 * time.Millisecond})
+	st, err := store.Open(data, store.Options{Logger: o.log, CommitEvery: o.commitEvery})
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +81,9 @@ func newRig(t *testing.T, data string, o rigOptions) *rig {
 	t.Helper()
 	if data == "" {
 		data = t.TempDir()
+	}
+	if o.commitEvery == 0 {
+		o.commitEvery = 5 * time.Millisecond
 	}
 	if o.slots == 0 {
 		o.slots = 4

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -60,24 +61,70 @@ func (r *Runner) pass(ctx context.Context) error {
 		r.status.Waiting = p.waiting
 		r.mu.Unlock()
 	}()
-	for offset := 0; ; {
-		runs, err := r.store.Runs(ctx, store.RunFilter{States: []ablation.State{ablation.Queued}, Limit: pageSize, Offset: offset})
+	if more, err := p.queue(ctx, 0, 1); err != nil || !more {
+		return err
+	}
+	// Many runs that may not start yet head the queue: go on study by study,
+	// which leaves those out.
+	studies, err := r.store.Studies(ctx) // newest first
+	if err != nil {
+		return fmt.Errorf("read studies: %w", err)
+	}
+	for _, rec := range slices.Backward(studies) {
+		p.studies[rec.ID] = rec
+		if _, err := p.queue(ctx, rec.ID, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queue considers queued runs of one study (0 = all) by age, in at most so
+// many pages (0 = all), and reports whether there may be others to consider.
+func (p *pass) queue(ctx context.Context, study ablation.StudyID, pages int) (more bool, err error) {
+	for page, offset := 0, 0; ; page++ {
+		if p.full() {
+			return false, nil
+		}
+		if study != 0 && p.held(p.studies[study]) != "" {
+			return true, nil
+		}
+		if pages > 0 && page == pages {
+			return true, nil
+		}
+		runs, err := p.r.store.Runs(ctx, store.RunFilter{
+			Study: study, States: []ablation.State{ablation.Queued}, Limit: pageSize, Offset: offset,
+		})
 		if err != nil {
-			return fmt.Errorf("read the queue: %w", err)
+			return false, fmt.Errorf("read the queue: %w", err)
 		}
 		for _, run := range runs {
 			started, err := p.consider(ctx, run)
 			if err != nil {
-				return err
+				return false, err
 			}
 			if !started {
 				offset++ // it stays in the queue
 			}
 		}
-		if len(runs) < pageSize || p.full() {
-			return nil
+		if len(runs) < pageSize {
+			return false, nil
 		}
 	}
+}
+
+// held says why no run of a study may start now; "" = one may.
+func (p *pass) held(study ablation.StudyRecord) string {
+	limit := study.Study.Concurrency
+	switch {
+	case study.Archived:
+		return "its study is archived"
+	case study.Paused:
+		return "its study is paused"
+	case limit > 0 && p.active[study.ID] >= limit:
+		return fmt.Sprintf("its study runs %d at once", limit)
+	}
+	return ""
 }
 
 // consider starts one queued run if it may and can be.
@@ -90,16 +137,12 @@ func (p *pass) consider(ctx context.Context, run ablation.Run) (started bool, er
 		p.studies[run.Study] = study
 	}
 	want := p.r.need(run.Arm.Recipe)
-	limit := study.Study.Concurrency
-	switch {
-	case study.Paused:
-		p.waiting[run.ID] = "its study is paused"
+	if why := p.held(study); why != "" {
+		p.waiting[run.ID] = why
 		return false, nil
-	case limit > 0 && p.active[run.Study] >= limit:
-		p.waiting[run.ID] = fmt.Sprintf("its study runs %d at once", limit)
-		return false, nil
-	case p.behind[want.Kind] != 0:
-		p.waiting[run.ID] = fmt.Sprintf("waits behind run %d for %s", p.behind[want.Kind], want)
+	}
+	if first := p.behind[want.Kind]; first != 0 {
+		p.waiting[run.ID] = fmt.Sprintf("waits behind run %d for %s", first, want)
 		return false, nil
 	}
 	lease, err := p.r.cfg.Devices.Acquire(run.ID, want)

@@ -36,6 +36,7 @@ func Run(t *testing.T, patience Patience, make func(t *testing.T) runner.Launche
 		"checkpoint signal":               s.checkpoint,
 		"checkpoint signal unhandled":     s.unhandled,
 		"trainer that ignores SIGTERM":    s.stubborn,
+		"trainer inside a script":         s.script,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t) })
 	}
@@ -246,4 +247,21 @@ func (s suite) stubborn(t *testing.T) {
 	if exit := s.exit(t, l, h); exit.Signal != syscall.SIGKILL.String() {
 		t.Errorf("exit record = %+v, want killed", exit)
 	}
+}
+
+// script: the trainer is the child of a script that handles no signal. The
+// checkpoint signal reaches it, and it may save its state after SIGTERM.
+func (s suite) script(t *testing.T) {
+	l := s.make(t)
+	h := s.start(t, l, `sh -c 'trap "echo saved" USR1; trap "sleep 0.3; echo flushed; exit" TERM; echo up; while :; do sleep 0.02; done' & wait`)
+	s.says(t, h, "up")
+	if err := l.Signal(t.Context(), h, syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	s.says(t, h, "saved")
+	if err := l.Signal(t.Context(), h, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.exit(t, l, h)
+	s.says(t, h, "flushed")
 }

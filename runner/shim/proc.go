@@ -88,9 +88,21 @@ func (h Handle) ShimAlive() bool { return same(h.PID, h.StartTicks, h.BootID) }
 // TrainerAlive reports whether the handle's trainer runs.
 func (h Handle) TrainerAlive() bool { return same(h.TrainerPID, h.TrainerTicks, h.BootID) }
 
-// Catches reports whether the handle's trainer has a handler for the signal.
+// Catches reports whether a process of the trainer's group has a handler for
+// the signal: the trainer may be a child of a script.
 func (h Handle) Catches(sig syscall.Signal) bool {
-	return h.TrainerAlive() && catches(h.TrainerPID, sig)
+	return h.TrainerAlive() && len(catchers(h.TrainerPID, sig)) > 0
+}
+
+// catchers lists the processes of a group that have a handler for the signal.
+func catchers(group int, sig syscall.Signal) []int {
+	var pids []int
+	for _, p := range processes() {
+		if p.pgrp == group && catches(p.pid, sig) {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
 }
 
 func same(pid int, ticks uint64, boot string) bool {

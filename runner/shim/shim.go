@@ -30,6 +30,9 @@ const (
 	codeRecord  = 4 // a record could not be written
 )
 
+// savingGrace is how long a stopped script's children may go on.
+const savingGrace = 10 * time.Second
+
 // cannotStart is the exit code recorded for a trainer that could not be
 // started, as shells have it.
 const cannotStart = 127
@@ -70,6 +73,7 @@ type shim struct {
 
 	handle  Handle
 	signals chan os.Signal
+	told    time.Time // when the whole group was last asked to end
 }
 
 // run is the shim's life, top to bottom.
@@ -173,14 +177,15 @@ func (s *shim) wait() (syscall.WaitStatus, syscall.Rusage) {
 // go to those that handle them: the others they would kill.
 func (s *shim) forward(sig syscall.Signal) {
 	group := s.handle.TrainerPID
+	if sig == syscall.SIGTERM || sig == syscall.SIGINT {
+		s.told = time.Now()
+	}
 	if sig != syscall.SIGUSR1 && sig != syscall.SIGUSR2 {
 		_ = syscall.Kill(-group, sig)
 		return
 	}
-	for _, p := range processes() {
-		if p.pgrp == group && catches(p.pid, sig) {
-			_ = syscall.Kill(p.pid, sig)
-		}
+	for _, pid := range catchers(group, sig) {
+		_ = syscall.Kill(pid, sig)
 	}
 }
 
@@ -198,9 +203,14 @@ func (s *shim) record(exit Exit) error {
 }
 
 // sweep ends what the trainer left behind, in its group or escaped from it:
-// SIGTERM, grace, SIGKILL until nothing is left.
+// SIGTERM, grace, SIGKILL until nothing is left. Where the group was asked to
+// end already, a script may have died of it while the real trainer, its child,
+// saves its state: that one is not asked twice, and gets longer.
 func (s *shim) sweep() {
-	sig, began := syscall.SIGTERM, time.Now()
+	sig, until := syscall.SIGTERM, time.Now().Add(s.grace)
+	if !s.told.IsZero() {
+		sig, until = 0, s.told.Add(savingGrace)
+	}
 	signalled := make(map[int]syscall.Signal)
 	for {
 		for {
@@ -213,11 +223,11 @@ func (s *shim) sweep() {
 		if len(left) == 0 {
 			return
 		}
-		if time.Since(began) > s.grace {
+		if time.Now().After(until) {
 			sig = syscall.SIGKILL
 		}
 		for _, p := range left {
-			if signalled[p.pid] != sig {
+			if sig != 0 && signalled[p.pid] != sig {
 				signalled[p.pid] = sig
 				_ = syscall.Kill(p.pid, sig)
 			}
