@@ -29,6 +29,10 @@ func TestMain(m *testing.M) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}
+	if dir := os.Getenv("STORE_TEST_INGEST"); dir != "" { // child of TestKilledServerLosesNothing
+		fmt.Fprintln(os.Stderr, ingestForever(dir))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
