@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"alidade/ablation"
 	"alidade/report"
+	"alidade/report/stored"
 	"alidade/store"
 
 	"github.com/spf13/cobra"
@@ -40,7 +42,7 @@ func writeReport(ctx context.Context, out io.Writer, data string, id ablation.St
 		return err
 	}
 	defer s.Close()
-	in, err := report.Load(ctx, s, id, report.Options{})
+	in, err := report.Load(ctx, stored.Source{Store: s}, id, report.Options{Made: time.Now().UTC().Truncate(time.Second), Version: version})
 	if err != nil {
 		return fmt.Errorf("read study S-%d: %w", id, err)
 	}

@@ -191,3 +191,26 @@ func (f *worldFlags) query(ctx context.Context, w *synth.World, file string, ind
 	}
 	return qs[index-1], nil
 }
+
+func travelScoreCommand() *cobra.Command {
+	var o travel.ScoreOptions
+	var profile string
+	c := &cobra.Command{
+		Use: "score", Short: "Judge plans as the public benchmark does", Args: cobra.NoArgs,
+		Long: "Judge plans as the public benchmark does: one JSON line for each (query, plan) pair.\n\nProfiles: official is TravelPlanner's evaluator with its quirks, star is Agent-STAR's variant, strict is what the rules mean.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.Profile = travel.Profile(profile)
+			return travel.ScoreFiles(o)
+		},
+	}
+	c.Flags().StringVar(&o.DB, "db", "", "database folder in TravelPlanner's layout")
+	c.Flags().StringVar(&o.Queries, "queries", "", "JSONL file of queries")
+	c.Flags().StringVar(&o.Plans, "plans", "", "JSONL file of plans")
+	c.Flags().StringVar(&profile, "profile", "strict", "official, star or strict")
+	c.Flags().StringVar(&o.Out, "out", "", "JSONL file for the verdicts")
+	c.Flags().StringVar(&o.Metrics, "metrics", "", "JSON file for the six rates")
+	for _, f := range []string{"db", "queries", "plans", "out"} {
+		_ = c.MarkFlagRequired(f) // the flags exist
+	}
+	return c
+}
