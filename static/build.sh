@@ -4,7 +4,7 @@ set -eu
 go tool -modfile=tools/go.mod esbuild static/src/app.ts static/css/app.css static/img/icon.svg \
 	--bundle --minify --target=es2022,chrome120,firefox120,safari17.5 --format=iife \
 	--loader:.svg=copy --entry-names='[name]' --outdir=static/dist \
-	--sourcemap=linked --log-level=warning "$@"
+	--log-level=warning "$@"
 {
 	echo "Alidade's pages contain these libraries:"
 	for d in node_modules/uplot; do

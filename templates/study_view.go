@@ -81,16 +81,18 @@ type ChartConfig struct {
 	Single  bool                  `json:"single"` // one run, not arms
 	Facets  []ChartFacet          `json:"facets,omitempty"`
 	Points  int                   `json:"points"`
+	Total   int64                 `json:"total"` // steps of a run, as far as known
 }
 
 // ChartRun is a run of a chart.
 type ChartRun struct {
-	ID      int64  `json:"id"`
-	Arm     int    `json:"arm"`
-	Seed    string `json:"seed"`
-	State   string `json:"state"`
-	Started int64  `json:"started,omitempty"` // unix ms
-	Devices int    `json:"devices"`
+	ID       int64  `json:"id"`
+	Arm      int    `json:"arm"`
+	Seed     string `json:"seed"`
+	State    string `json:"state"`
+	Started  int64  `json:"started,omitempty"` // unix ms
+	Devices  int    `json:"devices"`
+	Rollouts int    `json:"rollouts"` // a step
 }
 
 // ChartArm is an arm of a chart.

@@ -175,7 +175,11 @@ func (s *site) apiStudyMetrics(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("read metric names: %w", err)
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"metrics": append([]string{}, names...)})
+	out := map[string]any{"metrics": append([]string{}, names...)}
+	if r.URL.Query().Get("info") == "1" { // how to write each of them, for the charts
+		out["info"] = chartInfos(names)
+	}
+	return writeJSON(w, http.StatusOK, out)
 }
 
 func (s *site) apiStudyFile(w http.ResponseWriter, r *http.Request) error {
@@ -288,6 +292,9 @@ func (s *site) apiRunLog(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
+	if r.URL.Query().Get("shown") == "1" { // as the page shows it
+		body = []byte(tidyLog(string(body)))
+	}
 	_, _ = w.Write(body)
 	return nil
 }

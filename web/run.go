@@ -301,7 +301,7 @@ func runCharts(d runData, m templates.MarkView) templates.ChartConfig {
 	}
 	c := templates.ChartConfig{
 		Study: int64(d.run.Study), Single: true, Primary: primary, Metrics: d.metrics, Info: chartInfos(append(slices.Clone(d.metrics), primary)),
-		Active: !d.run.State.Terminal(), Points: 2000,
+		Active: !d.run.State.Terminal(), Points: 2000, Total: totalSteps(d.run),
 		Runs: []templates.ChartRun{chartRun(d.run)},
 		Arms: []templates.ChartArm{{Index: d.run.Arm.Index, Label: d.run.Arm.Label, Short: d.run.Arm.Label, Color: m.Color, Marker: m.Marker, Dash: 1}},
 	}

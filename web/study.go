@@ -321,12 +321,13 @@ func studyCharts(d studyData, arms []ablation.Arm, marks map[int]templates.MarkV
 	}
 	for _, r := range d.runs {
 		c.Runs = append(c.Runs, chartRun(r))
+		c.Total = max(c.Total, totalSteps(r))
 	}
 	return c
 }
 
 func chartRun(r ablation.Run) templates.ChartRun {
-	return templates.ChartRun{ID: int64(r.ID), Arm: r.Arm.Index, Seed: fmt.Sprint(r.Seed), State: string(r.State), Started: unixMilli(r.StartedAt), Devices: max(1, r.Arm.Recipe.Trainer.Devices)}
+	return templates.ChartRun{ID: int64(r.ID), Arm: r.Arm.Index, Seed: fmt.Sprint(r.Seed), State: string(r.State), Started: unixMilli(r.StartedAt), Devices: max(1, r.Arm.Recipe.Trainer.Devices), Rollouts: max(1, r.Arm.Recipe.Algorithm.GroupSize*r.Arm.Recipe.Algorithm.PromptsPerStep)}
 }
 
 func chartInfo(name string) templates.MetricInfo {

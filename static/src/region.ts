@@ -1,0 +1,52 @@
+// Regions: parts of a page that the server writes and that are fetched again when something they show has changed.
+// A region under the pointer or with the focus waits until it is left.
+
+import { all, busy, one, throttle } from "./dom";
+
+const least = 2000; // ms between two reads
+
+let running = false;
+
+async function refresh(): Promise<void> {
+  if (running || document.hidden) return;
+  running = true;
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
+    if (!answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const node of all("[data-region]")) {
+      const fresh = one(`[data-region="${node.dataset.region ?? ""}"]`, page);
+      if (!fresh || fresh.innerHTML === node.innerHTML) continue;
+      if (busy(node)) {
+        waiting.add(node);
+        continue;
+      }
+      node.replaceChildren(...fresh.childNodes);
+      node.dispatchEvent(new CustomEvent("region", { bubbles: true }));
+    }
+    if (page.title) document.title = page.title;
+  } catch {
+    // the live line says that the server is away
+  } finally {
+    running = false;
+  }
+}
+
+const waiting = new Set<HTMLElement>();
+
+document.addEventListener("pointerout", (e) => {
+  for (const node of waiting) {
+    if (!(e.relatedTarget instanceof Node && node.contains(e.relatedTarget))) {
+      waiting.delete(node);
+      refreshSoon();
+    }
+  }
+});
+
+// refreshSoon reads the page again, at most every two seconds.
+export const refreshSoon = throttle(least, () => void refresh());
+
+// currentRegions is for actions that want their result now.
+export function refreshNow(): Promise<void> {
+  return refresh();
+}
