@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkIngest appends as 20 runs do that each write 10 metrics a step:
-// batches of 50 steps, all runs at once, group commits, synchronous FULL, and
+// batches of 250 steps, all runs at once, group commits, synchronous FULL, and
 // the job that moves points to rest beside it. It reports points/s and, after
 // all is at rest, bytes/point of the database file.
 func BenchmarkIngest(b *testing.B) {
@@ -23,7 +23,7 @@ func BenchmarkIngest(b *testing.B) {
 }
 
 func benchIngest(b *testing.B, single bool) {
-	const runs, metrics, batchSteps, batches = 20, 10, 50, 20
+	const runs, metrics, batchSteps, batches = 20, 10, 250, 10
 	value := func(r *rand.Rand, step int) float64 {
 		v := math.Exp(-float64(step)/1000) + 0.1*r.NormFloat64()
 		if single {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 )
 
 // column is the points of one metric, by field: steps, times in unix
@@ -128,25 +129,32 @@ func readColumn(b []byte, n int, c *column) error {
 	if len(b) != 8*n {
 		return errDamaged
 	}
-	for i := range n {
-		var bits uint64
-		for k := range 8 {
-			bits |= uint64(b[k*n+i]) << (8 * k)
-		}
+	c.values = slices.Grow(c.values, n)
+	b0, b1, b2, b3 := b[:n], b[n:2*n], b[2*n:3*n], b[3*n:4*n]
+	b4, b5, b6, b7 := b[4*n:5*n], b[5*n:6*n], b[6*n:7*n], b[7*n:8*n]
+	for i := range b0 {
+		bits := uint64(b0[i]) | uint64(b1[i])<<8 | uint64(b2[i])<<16 | uint64(b3[i])<<24 |
+			uint64(b4[i])<<32 | uint64(b5[i])<<40 | uint64(b6[i])<<48 | uint64(b7[i])<<56
 		c.values = append(c.values, math.Float64frombits(bits))
 	}
 	return nil
 }
 
 func readDeltas(x []int64, b []byte, n int) ([]int64, []byte, error) {
+	x = slices.Grow(x, n)
 	var last, delta int64
 	for range n {
-		dd, i := binary.Varint(b)
-		if i <= 0 {
-			return x, b, errDamaged
+		if len(b) > 0 && b[0] < 0x80 { // most are small
+			delta += int64(b[0]>>1) ^ -int64(b[0]&1)
+			b = b[1:]
+		} else {
+			dd, i := binary.Varint(b)
+			if i <= 0 {
+				return x, b, errDamaged
+			}
+			b = b[i:]
+			delta += dd
 		}
-		b = b[i:]
-		delta += dd
 		last += delta
 		x = append(x, last)
 	}

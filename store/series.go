@@ -105,6 +105,7 @@ type seriesReader struct {
 	list    string // names, for json_each
 	scratch column
 	blob    []byte
+	free    []column // of series that were read, for the next ones
 }
 
 // generation is one attempt's one segment of a series.
@@ -169,7 +170,7 @@ func (r *seriesReader) generations(run ablation.RunID) (map[int64][]*generation,
 		ORDER BY name, attempt, segment`, run, r.list, r.q.Attempt)
 	all := map[int64][]*generation{}
 	err = each(rows, err, func() error {
-		g := &generation{cut: math.MaxInt64}
+		g := &generation{cut: math.MaxInt64, points: r.column()}
 		var name int64
 		if err := rows.Scan(&name, &g.attempt, &g.segment, &g.n, &g.first, &g.ordered); err != nil {
 			return err
@@ -181,6 +182,18 @@ func (r *seriesReader) generations(run ablation.RunID) (map[int64][]*generation,
 		return nil
 	})
 	return all, err
+}
+
+// column returns an empty column, with the memory of an earlier one if there
+// is one.
+func (r *seriesReader) column() column {
+	if len(r.free) == 0 {
+		return column{}
+	}
+	c := r.free[len(r.free)-1]
+	r.free = r.free[:len(r.free)-1]
+	c.reset()
+	return c
 }
 
 // briefly reports whether the briefs of chunks show a series well enough:
@@ -278,9 +291,8 @@ func find(gens []*generation, attempt, segment int) *generation {
 // finish merges the generations and thins the result.
 func (r *seriesReader) finish(run ablation.RunID, name int64, gens []*generation) ablation.Series {
 	from, to := r.limits()
-	merged := &r.scratch
-	merged.reset()
-	total := 0
+	r.scratch.reset()
+	var merged column
 	for _, g := range gens {
 		if !g.ordered {
 			g.points = inOrder(g.points)
@@ -288,9 +300,13 @@ func (r *seriesReader) finish(run ablation.RunID, name int64, gens []*generation
 		steps := g.points.steps
 		i := sort.Search(len(steps), func(i int) bool { return steps[i] >= from })
 		j := sort.Search(len(steps), func(i int) bool { return steps[i] >= g.cut || steps[i] > to })
-		merged.append(g.points.slice(i, max(i, j)))
+		if merged = g.points.slice(i, max(i, j)); len(gens) > 1 {
+			r.scratch.append(merged)
+			merged = r.scratch
+		}
+		r.free = append(r.free, g.points) // its points are copied below
 	}
-	total = merged.len()
+	total := merged.len()
 	if r.briefly(gens) {
 		total = gens[0].n
 	}
