@@ -14,8 +14,8 @@ func Presets() []Preset {
 
 	proxy := quick
 	proxy.Preset = "proxy"
-	proxy.Budget.Steps = 300
-	proxy.Budget.CheckpointEvery = 50
+	proxy.Budget.Steps = 900
+	proxy.Budget.CheckpointEvery = 100
 	proxy.Evaluation.Every = 50
 	proxy.Evaluation.Queries = 512
 	proxy.Evaluation.Samples = 4
@@ -75,11 +75,11 @@ func quickRecipe() Recipe {
 		SFT:     SFT{Traces: 500, Epochs: 8, LR: 1.5e-3, Batch: 16, Noise: 0.25, FilterSuccess: false, FilterFormat: true, Control: true},
 		Reward:  Reward{Kind: "MACRO", Stages: []float64{0.4, 0.4, 0.2}, Profile: "strict", FormatError: "zero"},
 		Algorithm: Algorithm{
-			Kind: "grpo", GroupSize: 8, PromptsPerStep: 16, LR: 1e-3, ClipLow: 0.2, ClipHigh: 0.28, Minibatches: 2,
+			Kind: "grpo", GroupSize: 8, PromptsPerStep: 16, LR: 3e-4, ClipLow: 0.2, ClipHigh: 0.28, Minibatches: 2,
 			StdNorm: true, LossAgg: "token-mean", Temperature: 1, GradClip: 1, Overlong: "mask",
 		},
 		Environment: Environment{Kind: "travel", World: "nano", Cities: 40, Days: 3, BudgetFactor: 0.7, MaxTurns: 12, MaxTokens: 180},
-		Budget:      Budget{Steps: 100, CheckpointEvery: 25},
+		Budget:      Budget{Steps: 300, CheckpointEvery: 50},
 		Evaluation:  Evaluation{Every: 25, Queries: 256, Samples: 2, Temperature: 1},
 	}
 }
