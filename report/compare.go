@@ -150,15 +150,33 @@ func (b *builder) correct(from int) {
 	for i, c := range family {
 		p[i] = float64(c.P)
 	}
+	if seeds := mostSeeds(family); seeds >= stats.UsefulSeeds {
+		for i, c := range family {
+			if c.Seeds < stats.UsefulSeeds && c.Query != nil {
+				p[i] = nan() // judged against query noise alone it would pass too easily beside the others
+			}
+		}
+	}
 	for i, adjusted := range stats.Holm(p) {
 		family[i].HolmP = Float(adjusted)
 		b.judge(&family[i])
 	}
 }
 
+func mostSeeds(family []Comparison) int {
+	n := 0
+	for _, c := range family {
+		n = max(n, c.Seeds)
+	}
+	return n
+}
+
 // judge gives a comparison its verdict, evidence grade and remark. A
 // difference is clear when it is so after Holm and every interval that can be
 // had clears zero; from three seeds on that includes seed noise.
+//
+// Where others of its family have seeds enough and this one has not, it stays
+// undecided.
 func (b *builder) judge(c *Comparison) {
 	clear := float64(c.HolmP) < 1-b.in.Options.Level && (c.Query == nil || clears(c.Query))
 	if c.Seeds >= stats.UsefulSeeds || c.Query == nil {
@@ -170,6 +188,9 @@ func (b *builder) judge(c *Comparison) {
 		if c.Seeds >= stats.UsefulSeeds {
 			c.Grade = "A"
 		}
+	}
+	if c.Query != nil && !isFinite(float64(c.HolmP)) && clears(c.Query) {
+		c.Grade = "B"
 	}
 	c.Remark = b.remark(*c)
 }
@@ -185,6 +206,8 @@ func (b *builder) remark(c Comparison) string {
 	switch {
 	case c.Verdict == Clear && least > 0 && math.Abs(float64(c.Mean)) < least:
 		return "smaller than " + matter
+	case !isFinite(float64(c.HolmP)) && clears(c.Query):
+		return fmt.Sprintf("clear on its %s; seed noise cannot be judged", plural(c.Seeds, "seed", "seeds"))
 	case c.Verdict == Undecided && least > 0 && c.Query != nil && c.Query.Low > -least && c.Query.High < least:
 		return "inside ±" + b.amount(least) + " by query noise"
 	case c.Verdict == Undecided && clears(c.Query) && c.Seeds >= stats.UsefulSeeds && !clears(c.Seed):

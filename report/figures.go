@@ -178,7 +178,8 @@ func outsideNotes(lines []chart.Level) []string {
 // liftTitle says which arms lift the metric over their SFT checkpoint.
 func (b *builder) liftTitle() string {
 	name := b.primary.Name
-	var up, open, down []string
+	var up, open, down, little []string
+	least := b.in.Study.Study.MinDifference
 	for _, c := range b.report.Comparisons {
 		if c.Family != OverSFT {
 			continue
@@ -187,6 +188,8 @@ func (b *builder) liftTitle() string {
 		switch {
 		case c.Verdict == Undecided:
 			open = append(open, label)
+		case math.Abs(float64(c.Mean)) < least:
+			little = append(little, label)
 		case c.Mean > 0:
 			up = append(up, label)
 		default:
@@ -194,12 +197,14 @@ func (b *builder) liftTitle() string {
 		}
 	}
 	switch {
-	case len(up)+len(open)+len(down) == 0:
+	case len(up)+len(open)+len(down)+len(little) == 0:
 		return capital(name) + " by arm"
-	case len(open)+len(down) == 0 && len(up) > 1:
+	case len(open)+len(down)+len(little) == 0 && len(up) > 1:
 		return fmt.Sprintf("All %d arms lift %s over the SFT checkpoint", len(up), name)
-	case len(up) == 0 && len(down) == 0:
+	case len(up)+len(down)+len(little) == 0:
 		return "No arm is clear of its SFT checkpoint"
+	case len(b.arms) > mostTogether:
+		return fmt.Sprintf("%d of %d arms lift %s over SFT", len(up), len(b.arms), name)
 	}
 	var parts []string
 	if len(up) > 0 {
@@ -207,6 +212,9 @@ func (b *builder) liftTitle() string {
 	}
 	if len(down) > 0 {
 		parts = append(parts, fmt.Sprintf("%s %s it", list(down), verb(len(down), "lowers", "lower")))
+	}
+	if len(little) > 0 {
+		parts = append(parts, fmt.Sprintf("%s by less than %s", list(little), b.amount(least)))
 	}
 	if len(open) > 0 {
 		parts = append(parts, fmt.Sprintf("%s %s undecided", list(open), verb(len(open), "is", "are")))

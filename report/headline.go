@@ -117,7 +117,10 @@ func list(names []string) string {
 }
 
 func (b *builder) seedSentence() string {
-	n := b.fewestSeeds()
+	n := 0
+	for _, a := range b.arms {
+		n = max(n, a.value.Seeds)
+	}
 	switch {
 	case n == 0 || n >= stats.UsefulSeeds:
 		return ""

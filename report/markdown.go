@@ -41,7 +41,7 @@ func writeBlock(b *bytes.Buffer, block templates.ReportBlock) {
 		writeTable(b, *block.Table)
 	case block.Figure != nil:
 		f := block.Figure
-		fmt.Fprintf(b, "**%s**\n\n%s\n\n![%s](figures/%s.svg)\n\n%s\n\n", md(f.Title), md(f.Subtitle), md(f.Alt), f.Name, md(f.Source))
+		fmt.Fprintf(b, "**%s**\n\n%s\n\n![%s](figures/%s.svg)\n\n%s\n\n", md(f.Title), md(f.Subtitle), md(f.Title), f.Name, md(f.Source))
 	case len(block.List) > 0:
 		writeList(b, block.List)
 	case len(block.Code) > 0:
@@ -56,7 +56,7 @@ func writeBlock(b *bytes.Buffer, block templates.ReportBlock) {
 		}
 	default:
 		if block.Status != nil {
-			b.WriteString("**" + md(block.Status.Word) + "**")
+			b.WriteString("**" + md(block.Status.Word) + "** ")
 		}
 		fmt.Fprintf(b, "%s\n\n", md(block.Text))
 	}

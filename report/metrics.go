@@ -23,8 +23,11 @@ var metricNames = map[string]string{
 // metric describes a metric key.
 func metric(key string) Metric {
 	m := Metric{Key: key, Name: metricNames[key]}
+	if check, ok := strings.CutPrefix(key, "eval/check/"); ok {
+		m.Name = checkName(check)
+	}
 	if m.Name == "" {
-		m.Name = strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(key, "eval/check/"), "ood/"), "_", " ")
+		m.Name = strings.ReplaceAll(strings.TrimPrefix(key, "ood/"), "_", " ")
 	}
 	for _, r := range rates {
 		if strings.HasPrefix(key, r) {
@@ -42,6 +45,22 @@ func metric(key string) Metric {
 	}
 	m.Points = m.Unit
 	return m
+}
+
+// checkName is an evaluator's key in words; the hard constraints say so.
+func checkName(key string) string {
+	name, hard := key, strings.HasPrefix(key, "valid_")
+	for _, p := range []string{"is_valid_", "valid_", "is_"} {
+		if rest, ok := strings.CutPrefix(name, p); ok {
+			name = rest
+			break
+		}
+	}
+	name = strings.ReplaceAll(name, "_", " ")
+	if hard {
+		return "hard: " + name
+	}
+	return name
 }
 
 // shown is a value in the unit that it is shown in.

@@ -103,12 +103,12 @@ func (w *viewer) design() templates.ReportSection {
 
 func (w *viewer) comparability() templates.ReportSection {
 	g := w.r.Comparable
-	status, words := &templates.ReportStatus{Kind: "ok", Word: "Comparable"}, ": all runs share the "+and(g.Shared)+"."
+	status, words := &templates.ReportStatus{Kind: "ok", Word: "Comparable."}, "All runs share the "+and(g.Shared)+"."
 	if len(g.Shared) == 0 {
-		words = ": nothing is known that would speak against it."
+		words = "Nothing is known that would speak against it."
 	}
 	if !g.OK {
-		status = &templates.ReportStatus{Kind: "warn", Word: "Compare with care"}
+		status = &templates.ReportStatus{Kind: "warn", Word: "Compare with care."}
 	}
 	s := templates.ReportSection{ID: "comparability", Title: "Comparability", Blocks: []templates.ReportBlock{{Status: status, Text: words}}}
 	if len(g.Problems) > 0 {
@@ -119,8 +119,8 @@ func (w *viewer) comparability() templates.ReportSection {
 	}
 	if p := w.firstNotComparable(); p != nil {
 		s.Blocks = append(s.Blocks, templates.ReportBlock{
-			Status: &templates.ReportStatus{Kind: "open", Word: "Published values are not comparable"},
-			Text:   " in level, because " + p.Why + ". They are shown hollow and dashed, for their shape.",
+			Status: &templates.ReportStatus{Kind: "open", Word: "Published values are not comparable in level."},
+			Text:   capital(p.Why) + ". They are shown hollow and dashed, for their shape.",
 		})
 	}
 	return s

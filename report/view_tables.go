@@ -42,7 +42,7 @@ func (w *viewer) methods() []string {
 	for _, r := range w.r.Results {
 		if r.Metric.Key == w.r.Metric.Key {
 			add(r.Query, "query noise")
-			add(r.Seed, "seed noise")
+			add(w.seedInterval(r.Estimate), "seed noise")
 		}
 	}
 	return out
@@ -136,7 +136,7 @@ func (w *viewer) mark(arm, best int) string {
 func (w *viewer) lift(family string, arm int) cell {
 	for _, c := range w.r.Comparisons {
 		if c.Family == family && c.A == arm {
-			return cell{Text: w.r.Metric.diff(float64(c.Mean)), Interval: w.r.Metric.span(c.main(), true), Number: true, Note: c.Verdict, Strong: c.Verdict == Clear}
+			return cell{Text: w.r.Metric.diff(float64(c.Mean)), Number: true, Note: strings.TrimSpace(w.r.Metric.span(c.main(), true) + " " + c.Verdict), Strong: c.Verdict == Clear}
 		}
 	}
 	return num0("–")
@@ -149,16 +149,49 @@ func (w *viewer) secondary() []templates.ReportTable {
 	checks := w.byMetric(func(m Metric) bool { return strings.HasPrefix(m.Key, "eval/check/") })
 	var out []templates.ReportTable
 	if len(other) > 0 {
-		out = append(out, templates.ReportTable{
+		out = append(out, w.chunks(other, templates.ReportTable{
 			Title: "Table", Caption: "Other metrics at the last step, mean over seeds. In grey: the query interval where outcomes are known by query; otherwise the t interval from three seeds on, or the range of two.",
-			Head: w.armHeads("metric"), Rows: other,
-		})
+			Head: w.armHeads("metric"),
+		})...)
 	}
 	if len(checks) > 0 {
-		out = append(out, templates.ReportTable{
+		out = append(out, w.chunks(checks, templates.ReportTable{
 			Title: "Table", Caption: "Pass rate of each check in the last evaluation, %, mean over seeds. The lowest are what keeps plans from success.",
-			Head: w.armHeads("check"), Rows: checks,
-		})
+			Head: w.armHeads("check"),
+		})...)
+	}
+	return out
+}
+
+// Arms side by side: up to four with their intervals on one line, up to six
+// with the intervals below; more take several tables.
+const (
+	roomyArms = 4
+	mostArms  = 6
+)
+
+// chunks cuts wide tables into several that fit the column.
+func (w *viewer) chunks(rows [][]cell, t templates.ReportTable) []templates.ReportTable {
+	n := len(w.r.Arms)
+	if n > roomyArms {
+		for _, row := range rows {
+			for i := range row {
+				row[i].Note, row[i].Interval = row[i].Note+row[i].Interval, ""
+			}
+		}
+	}
+	var out []templates.ReportTable
+	for from := 0; from < n; from += mostArms {
+		to := min(from+mostArms, n)
+		part := t
+		if n > mostArms {
+			part.Caption = fmt.Sprintf("%s Arms %d to %d of %d.", t.Caption, from+1, to, n)
+		}
+		part.Head = append([]cell{t.Head[0]}, t.Head[1+from:1+to]...)
+		for _, row := range rows {
+			part.Rows = append(part.Rows, append([]cell{row[0]}, row[1+from:1+to]...))
+		}
+		out = append(out, part)
 	}
 	return out
 }
@@ -213,7 +246,11 @@ func (w *viewer) quiet(r Result) string {
 		return r.Metric.span(r.Seed, false)
 	case r.Seeds == 2:
 		a, b := float64(r.BySeed[0]), float64(r.BySeed[1])
-		return r.Metric.number(min(a, b)) + "–" + r.Metric.number(max(a, b))
+		low, high := r.Metric.number(min(a, b)), r.Metric.number(max(a, b))
+		if low == high {
+			return ""
+		}
+		return low + "–" + high
 	}
 	return ""
 }

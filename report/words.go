@@ -144,6 +144,8 @@ func (m Metric) span(iv *Interval, signs bool) string {
 	show := m.number
 	if signs {
 		show = m.diff
+	} else if m.Rate { // a t interval may leave the range that a rate has
+		iv = &Interval{Low: max(0, iv.Low), High: min(1, iv.High)}
 	}
 	return "[" + show(iv.Low) + ", " + show(iv.High) + "]"
 }

@@ -390,6 +390,9 @@ func publishedPanel(m Metric, names []string, byName map[string][]Published, own
 		panel.X.Ticks = append(panel.X.Ticks, chart.Tick{At: float64(i), Label: s})
 	}
 	for _, name := range names {
+		if has(own, names) && !has(own, []string{name}) {
+			continue // a level that this study does not have
+		}
 		s := publishedSeries(m, byName[name], func(p Published) float64 { return float64(slices.Index(scales, p.Scale)) })
 		s.Label = name
 		if name == "" {
@@ -399,6 +402,11 @@ func publishedPanel(m Metric, names []string, byName map[string][]Published, own
 		panel.Series = append(panel.Series, s)
 	}
 	return panel
+}
+
+// has says whether any of the lines bears one of the names.
+func has(lines []chart.Series, names []string) bool {
+	return slices.ContainsFunc(lines, func(s chart.Series) bool { return slices.Contains(names, s.Label) })
 }
 
 func withTick(ticks []chart.Tick, x float64, key string) []chart.Tick {
