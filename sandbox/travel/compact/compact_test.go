@@ -162,15 +162,15 @@ func TestBrokenEpisodesEndWithAReason(t *testing.T) {
 		end    string
 		reason string
 	}{
-		{"no tool", play(SessionConfig{}, tokCity), EndFormat, "a tool or the plan was due"},
-		{"bad argument", play(SessionConfig{}, TokTool, tokDate), EndFormat, "an argument of flights was due"},
-		{"no slot", play(SessionConfig{}, TokPlan, TokID), EndFormat, "a slot or the end was due"},
-		{"slot twice", play(SessionConfig{}, TokPlan, tokSlot, tokMode, tokSlot), EndFormat, "a slot not yet filled was due"},
-		{"bad key", play(SessionConfig{}, TokPlan, tokSlot+slotHotel, tokCuisine), EndFormat, "a key for hotel was due"},
-		{"no id", play(SessionConfig{}, TokPlan, tokSlot+slotHotel, tokHotel, tokHotel), EndFormat, "an id was due"},
-		{"turns", play(SessionConfig{MaxTurns: 2}, append(hotels, hotels...)...), EndTurns, ""},
-		{"context", play(SessionConfig{MaxTokens: 30}, hotels...), EndContext, ""},
-		{"invented", play(SessionConfig{}, TokPlan, tokSlot+slotHotel, tokHotel, TokID+3, TokEnd), EndAnswer, ""},
+		{"no tool", play(SessionConfig{}, tokCity), travel.EndFormat, "a tool or the plan was due"},
+		{"bad argument", play(SessionConfig{}, TokTool, tokDate), travel.EndFormat, "an argument of flights was due"},
+		{"no slot", play(SessionConfig{}, TokPlan, TokID), travel.EndFormat, "a slot or the end was due"},
+		{"slot twice", play(SessionConfig{}, TokPlan, tokSlot, tokMode, tokSlot), travel.EndFormat, "a slot not yet filled was due"},
+		{"bad key", play(SessionConfig{}, TokPlan, tokSlot+slotHotel, tokCuisine), travel.EndFormat, "a key for hotel was due"},
+		{"no id", play(SessionConfig{}, TokPlan, tokSlot+slotHotel, tokHotel, tokHotel), travel.EndFormat, "an id was due"},
+		{"turns", play(SessionConfig{MaxTurns: 2}, append(hotels, hotels...)...), travel.EndTurns, ""},
+		{"context", play(SessionConfig{MaxTokens: 30}, hotels...), travel.EndContext, ""},
+		{"invented", play(SessionConfig{}, TokPlan, tokSlot+slotHotel, tokHotel, TokID+3, TokEnd), travel.EndAnswer, ""},
 	}
 	for _, tt := range tests {
 		if !tt.s.Done() || tt.s.end != tt.end || !strings.Contains(tt.s.formatError, tt.reason) {

@@ -41,14 +41,6 @@ type Session struct {
 	formatError string
 }
 
-// The ways an episode ends.
-const (
-	EndAnswer  = "answer"
-	EndTurns   = "turns"
-	EndContext = "context"
-	EndFormat  = "format"
-)
-
 // NewSession opens an episode for q.
 func (w *World) NewSession(q *Query, cfg SessionConfig) *Session {
 	if cfg.MaxTurns == 0 {
@@ -77,7 +69,7 @@ func (s *Session) Script() Script { return s.script }
 func (s *Session) Done() bool { return s.done }
 
 // Overlong says whether the context budget ended the episode.
-func (s *Session) Overlong() bool { return s.end == EndContext }
+func (s *Session) Overlong() bool { return s.end == travel.EndContext }
 
 // FormatError says why the episode broke the language's grammar, or "".
 func (s *Session) FormatError() string { return s.formatError }
@@ -92,7 +84,7 @@ func (s *Session) Calls() int { return s.calls }
 func (s *Session) Injected() int { return s.injected }
 
 // Passes says under which profiles the finished plan passes in full.
-func (s *Session) Passes() map[string]bool { return s.ep.Trajectory().Passes }
+func (s *Session) Passes() map[string]bool { return s.ep.Passes() }
 
 // Feed takes the policy's next token and returns the tokens it reads before
 // it speaks again. Feeding a session that is done does nothing.
@@ -110,7 +102,7 @@ func (s *Session) Feed(t Token) (observed []Token, done bool) {
 		observed = s.act(t)
 	}
 	if !s.done && len(s.script.Tokens) >= s.cfg.MaxTokens {
-		s.finish(EndContext, "")
+		s.finish(travel.EndContext, "")
 		observed = nil
 	}
 	return observed, s.done
@@ -144,7 +136,7 @@ func (s *Session) act(t Token) []Token {
 	observed := s.c.result(k)
 	s.script.say(false, observed...)
 	if s.calls >= s.cfg.MaxTurns {
-		s.finish(EndTurns, "")
+		s.finish(travel.EndTurns, "")
 	}
 	return observed
 }
@@ -152,25 +144,22 @@ func (s *Session) act(t Token) []Token {
 // call makes the call in the sandbox and says whether a failure was injected.
 func (s *Session) call(k call) bool {
 	city := func(i int) string { return s.w.cities[i].Name }
-	var tool string
-	args := map[string]any{}
+	var seen trainer.Observed
 	switch k.tool {
 	case toolFlight:
-		tool = travel.ToolFlight
-		args["departure"], args["destination"], args["date"] = city(k.a), city(k.b), s.w.dates[k.date]
+		seen = s.ep.Search(travel.ToolFlight, city(k.a), city(k.b), s.w.dates[k.date])
 	case toolDistance:
-		tool = travel.ToolDistance
-		args["departure"], args["destination"], args["mode"] = city(k.a), city(k.b), modeWords[k.mode]
+		seen = s.ep.Search(travel.ToolDistance, city(k.a), city(k.b), modeWords[k.mode])
 	default:
-		tool = [...]string{toolHotels: travel.ToolAccommodation, toolMeals: travel.ToolRestaurant, toolSights: travel.ToolAttraction}[k.tool]
-		args["city"] = city(k.a)
+		tool := [...]string{toolHotels: travel.ToolAccommodation, toolMeals: travel.ToolRestaurant, toolSights: travel.ToolAttraction}[k.tool]
+		seen = s.ep.Search(tool, city(k.a), "", "")
 	}
 	s.calls++
-	failed := s.ep.Call(tool, args).Injected != ""
-	if failed {
-		s.injected++
+	if seen.Injected == "" {
+		return false
 	}
-	return failed
+	s.injected++
+	return true
 }
 
 // plan takes a token inside the plan: label, key, id, or the end.
@@ -179,7 +168,7 @@ func (s *Session) plan(t Token) {
 	case 0:
 		switch {
 		case t == TokEnd:
-			s.finish(EndAnswer, "")
+			s.finish(travel.EndAnswer, "")
 		case !in(t, tokSlot, slotTokens):
 			s.wrong(t, "a slot or the end")
 		case s.filled>>(t-tokSlot)&1 == 1 && (t-tokSlot)%slotsPerDay != slotSight:
@@ -220,7 +209,7 @@ func (s *Session) put(p pickOf) {
 }
 
 func (s *Session) wrong(t Token, want string) {
-	s.finish(EndFormat, fmt.Sprintf("token %d: %q where %s was due", len(s.script.Tokens), Show([]Token{t}), want))
+	s.finish(travel.EndFormat, fmt.Sprintf("token %d: %q where %s was due", len(s.script.Tokens), Show([]Token{t}), want))
 }
 
 // finish ends the episode and has the plan judged. A plan cut short by the
