@@ -106,7 +106,7 @@ func (e *Episode) Search(tool, a, b, c string) trainer.Observed {
 
 func (e *Episode) record(call *trainer.Call, run func() Result) trainer.Observed {
 	obs := trainer.Observed{}
-	if e.c.Failures.Injected(e.c.ID, e.calls) {
+	if e.c.Failures.Rate > 0 && KnownTool(call.Tool) && e.c.Failures.Injected(e.c.ID, e.calls) {
 		obs.Text = "Error: Current tool " + call.Tool + " is not available."
 		obs.Injected = InjectedUnavailable
 		e.injected++

@@ -25,7 +25,7 @@ func ParsePlan(answer string) (Plan, error) {
 		return p, nil
 	}
 	if i, j := strings.IndexByte(text, '['), strings.LastIndexByte(text, ']'); i >= 0 && j > i {
-		if v, err := ParseValue([]byte(text[i : j+1])); err == nil && v.Kind == List {
+		if v, err := ParseValue([]byte(text[i : j+1])); err == nil && looksLikePlan(v) {
 			return PlanOf(v), nil
 		}
 	}
@@ -33,6 +33,19 @@ func ParsePlan(answer string) (Plan, error) {
 		return p, nil
 	}
 	return Plan{}, ErrNoPlan
+}
+
+// looksLikePlan tells a list of days from a bracketed value in a text.
+func looksLikePlan(v Value) bool {
+	if v.Kind != List || len(v.Items) == 0 || v.Items[0].Kind != Object {
+		return false
+	}
+	for _, k := range v.Items[0].Keys {
+		if fieldOf(k) != noField {
+			return true
+		}
+	}
+	return false
 }
 
 // ParsePlanStrict reads an answer that is exactly one JSON list or object.

@@ -56,8 +56,8 @@ func (p *player) request() string {
 	if q.Text != "" {
 		b.WriteString(q.Text + "\n\n")
 	}
-	fmt.Fprintf(&b, "from %s to %s, %d days (%s), %s to visit, %d people, budget %s",
-		q.Org, q.Dest, q.Days, strings.Join(q.Dates, ", "), plural(q.Cities, "city", "cities"), q.People, dollars(q.Budget))
+	fmt.Fprintf(&b, "from %s to %s, %d days (%s), %s to visit, %s, budget %s",
+		q.Org, q.Dest, q.Days, strings.Join(q.Dates, ", "), plural(q.Cities, "city", "cities"), plural(q.People, "person", "people"), dollars(q.Budget))
 	wishes := q.Wishes()
 	for _, name := range sortedKeys(wishes) {
 		if name != "budget" {
