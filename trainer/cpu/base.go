@@ -35,7 +35,7 @@ type PretrainConfig struct {
 // DefaultPretrain returns the settings the shipped checkpoint of a size was
 // made with, or would be.
 func DefaultPretrain(size string) PretrainConfig {
-	return PretrainConfig{Size: size, Kernel: "auto", Seed: 1, RecallSteps: 500, StrollSteps: 1500, Batch: 32, LR: 1.5e-3}
+	return PretrainConfig{Size: size, Kernel: "auto", Seed: 1, RecallSteps: 200, StrollSteps: 3600, Batch: 32, LR: 1.5e-3}
 }
 
 // pretrainWorlds is the first data seed of the worlds that base checkpoints
