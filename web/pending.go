@@ -3,7 +3,6 @@ package web
 import "github.com/go-chi/chi/v5"
 
 // Pages whose file does not exist yet.
-func (s *site) routesNewStudy(r chi.Router)     {}
 func (s *site) routesDatasets(r chi.Router)     {}
 func (s *site) routesDevices(r chi.Router)      {}
 func (s *site) routesReports(r chi.Router)      {}

@@ -2,6 +2,9 @@
 // keyboard, finding, unfolding and copying. Texts come from the page or the server and are only ever
 // set as text.
 
+import { onKey } from "./keys";
+import { toast } from "./toast";
+
 // start wires the page that root holds.
 export function start(root: HTMLElement): void {
   const page = document.body.dataset.page;
@@ -11,38 +14,21 @@ export function start(root: HTMLElement): void {
   if (page === "group") group(root);
 }
 
-// typing tells whether single keys belong to what has the focus.
-function typing(e: KeyboardEvent): boolean {
-  const t = e.target as HTMLElement;
-  return e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || t.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(t.tagName) || document.querySelector("dialog[open]") !== null;
-}
-
 function onKeys(keys: Record<string, (e: KeyboardEvent) => void>): void {
-  document.addEventListener("keydown", (e) => {
-    const act = keys[e.key];
-    if (!act || typing(e)) return;
-    e.preventDefault();
-    act(e);
-  });
-}
-
-// say shows a short message at the foot for a while.
-function say(text: string, bad = false): void {
-  const box = document.getElementById("toasts");
-  if (!box) return;
-  const note = document.createElement("div");
-  note.className = bad ? "toast toast-bad" : "toast";
-  note.textContent = text;
-  box.append(note);
-  setTimeout(() => note.remove(), bad ? 8000 : 3000);
+  for (const [key, act] of Object.entries(keys)) {
+    onKey(key, (e) => {
+      e.preventDefault();
+      act(e);
+    });
+  }
 }
 
 async function copy(text: string, done: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    say(done);
+    toast(done);
   } catch {
-    say("The browser does not allow copying here", true);
+    toast("The browser does not allow copying here", undefined, true);
   }
 }
 
@@ -55,37 +41,15 @@ function copyButtons(root: HTMLElement): void {
       void fetch(at.dataset.copyUrl)
         .then((r) => (r.ok ? r.text() : Promise.reject(new Error(String(r.status)))))
         .then((text) => copy(text, at.dataset.copied ?? "Copied"))
-        .catch(() => say("The server could not be reached; nothing was copied", true));
+        .catch(() => toast("The server could not be reached; nothing was copied", undefined, true));
     } else {
       void copy(location.href, "Link copied");
     }
   });
 }
 
-// list: j k and arrows move through rows, Enter opens, a changed filter is applied at once.
+// list: a changed filter is applied at once; rows are moved through as everywhere.
 function list(root: HTMLElement): void {
-  const rows = [...root.querySelectorAll<HTMLTableRowElement>("tr[data-row]")];
-  let at = -1;
-  const go = (to: number) => {
-    if (rows.length === 0) return;
-    rows[at]?.removeAttribute("aria-selected");
-    at = Math.min(Math.max(to, 0), rows.length - 1);
-    rows[at]?.setAttribute("aria-selected", "true");
-    rows[at]?.scrollIntoView({ block: "nearest" });
-  };
-  onKeys({
-    j: () => go(at + 1),
-    k: () => go(at - 1),
-    Enter: () => {
-      const href = rows[at]?.dataset.row;
-      if (href) location.assign(href);
-    },
-  });
-  root.addEventListener("click", (e) => {
-    const t = e.target as Element;
-    const href = t.closest<HTMLElement>("tr[data-row]")?.dataset.row;
-    if (href && !t.closest("a, button, input") && getSelection()?.isCollapsed !== false) location.assign(href);
-  });
   const form = root.querySelector<HTMLFormElement>("form[data-auto]");
   if (!form) return;
   form.querySelector<HTMLElement>("[data-apply]")?.classList.add("visually-hidden");
@@ -165,16 +129,12 @@ function trajectory(root: HTMLElement): void {
     j: () => mark(at < 0 ? 0 : Math.min(at + 1, turns().length - 1), true),
     k: () => mark(at < 0 ? 0 : Math.max(at - 1, 0), true),
     o: all,
-    Enter: () => {
-      const turn = turns()[at];
-      if (turn) turn.open = !turn.open;
-    },
     y: () => void copy(location.href, at >= 0 ? `Link to turn ${at + 1} copied` : "Link copied"),
   });
 
   root.addEventListener("click", (e) => {
     const t = e.target as Element;
-    const rows = t.closest<HTMLButtonElement>("[data-rows]");
+    const rows = t.closest<HTMLButtonElement>("[data-unfold-rows]");
     if (rows) {
       const body = rows.parentElement?.querySelector<HTMLElement>("tbody.folded");
       if (body) {
@@ -206,7 +166,7 @@ async function wholeTurn(link: HTMLAnchorElement): Promise<void> {
     const old = link.closest("details.turn");
     if (fresh && old) old.replaceWith(document.adoptNode(fresh));
   } catch {
-    say("This turn could not be read; the rest of the page is as it was", true);
+    toast("This turn could not be read; the rest of the page is as it was", undefined, true);
   }
 }
 
