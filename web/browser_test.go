@@ -1,0 +1,106 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// browser starts a headless browser that can reach this machine alone. Tests
+// without one are skipped, except in CI.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium-headless-shell", "chromium", "google-chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("no browser on PATH: install chromium-headless-shell")
+		}
+		t.Skip("no browser on PATH")
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"),
+		chromedp.WindowSize(1440, 900))
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), opts...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 4*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// setTheme keeps a theme as the pages do: in the cookie that the server reads.
+func setTheme(theme string) chromedp.Action[chromedp.Void] {
+	return chromedp.Evaluate[chromedp.Void]("document.cookie = 'theme=" + theme + ";path=/'")
+}
+
+// TestScreenshots takes pictures of every page in both themes and widths into
+// the folder that ALIDADE_SHOTS names.
+func TestScreenshots(t *testing.T) {
+	dir := os.Getenv("ALIDADE_SHOTS")
+	if dir == "" {
+		t.Skip("ALIDADE_SHOTS is not set")
+	}
+	s := openStore(t)
+	going, crossed := fillStudies(t, s, time.Now())
+	hub := NewHub(HubConfig{})
+	go hub.Run(t.Context())
+	srv, _ := newTestSite(t, s, func(c *Config) { c.Hub = hub })
+	ctx := browser(t)
+	pages := map[string]string{
+		"home": "/", "studies": "/studies", "study": fmt.Sprintf("/studies/%d", going.ID), "study-crossed": fmt.Sprintf("/studies/%d", crossed.ID),
+		"run": "/runs/27", "run-failed": "/runs/14", "missing": "/studies/99", "study-all": fmt.Sprintf("/studies/%d?open=all", going.ID), "study-runs": fmt.Sprintf("/studies/%d?show=runs&x=elapsed", going.ID),
+	}
+	only := os.Getenv("ALIDADE_SHOT")
+	console := chromedp.Console(ctx)
+	go func() {
+		for m := range console {
+			t.Logf("console: %v", m)
+		}
+	}()
+	for name, path := range pages {
+		if only != "" && !strings.Contains(","+only+",", ","+name+",") {
+			continue
+		}
+		for _, width := range []int64{1440, 390} {
+			for _, theme := range []string{"light", "dark"} {
+				if os.Getenv("ALIDADE_FEW") != "" && (width == 390) != (theme == "dark") {
+					continue
+				}
+				err := chromedp.Do(ctx,
+					chromedp.EmulateViewport(width, 900),
+					chromedp.Navigate(srv.URL+"/healthz"),
+					setTheme(theme),
+					chromedp.Navigate(srv.URL+path),
+					chromedp.WaitVisible(chromedp.CSS("body[data-ready]")),
+					chromedp.Sleep(900*time.Millisecond))
+				if err != nil {
+					t.Fatalf("open %s: %v", path, err)
+				}
+				png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+				if err != nil {
+					t.Fatalf("picture of %s: %v", path, err)
+				}
+				file := filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", name, width, theme))
+				if err := os.WriteFile(file, png, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
