@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var rewrite = flag.Bool("update", false, "write the golden files anew")
 
 // TestNumbersBelongToTheCodeVersion pins the numbers of a tiny run under the
 // portable kernel. When it fails the code computes something else than the
@@ -30,7 +30,7 @@ func TestNumbersBelongToTheCodeVersion(t *testing.T) {
 	sum := sha256.Sum256([]byte(numbers))
 	got := "code " + codeVersion + " sha256 " + hex.EncodeToString(sum[:]) + "\n"
 	path := filepath.Join("testdata", "numbers.golden")
-	if *update {
+	if *rewrite {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
