@@ -2,15 +2,16 @@ package travel
 
 import (
 	"strings"
+	"sync"
 )
 
 // judgeStrict applies the strict profile: what the rules mean. It reads the
 // plan once into a trip and then judges the trip; docs/sandbox.md lists check
 // by check where it departs from the public evaluators and why.
 func judgeStrict(w *World, q *Query, p *Plan, j *Judgement) {
-	var days [8]strictDay
-	var found [48]strictPlace
-	t := strictTrip{w: w, q: q, days: days[:0], sights: found[:0]}
+	t := trips.Get().(*strictTrip)
+	defer t.release()
+	t.w, t.q = w, q
 	fault := t.read(p)
 	if fault.outcome != "" {
 		for c := range Check(nCommonsense) {
@@ -27,6 +28,19 @@ func judgeStrict(w *World, q *Query, p *Plan, j *Judgement) {
 		return
 	}
 	t.hard(j, total)
+}
+
+// trips keeps the scratch of finished judgements: one is made at every rollout.
+var trips = sync.Pool{New: func() any {
+	return &strictTrip{days: make([]strictDay, 0, 8), sights: make([]strictPlace, 0, 48)}
+}}
+
+// release gives the scratch back, without what it points to.
+func (t *strictTrip) release() {
+	clear(t.days)
+	clear(t.sights)
+	t.w, t.q, t.days, t.sights = nil, nil, t.days[:0], t.sights[:0]
+	trips.Put(t)
 }
 
 func (t *strictTrip) commonsense(j *Judgement) {
