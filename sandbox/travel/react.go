@@ -291,10 +291,9 @@ func CheckForm(text string) (f Form, problem string) {
 	return f, ""
 }
 
-// element cuts an element at the start of a text.
+// element cuts an element that stands at the start of a text.
 func element(s, tag string) (body, rest string, ok bool) {
-	s, ok = strings.CutPrefix(s, "<"+tag+">")
-	if !ok {
+	if s, ok = strings.CutPrefix(s, "<"+tag+">"); !ok {
 		return "", "", false
 	}
 	body, rest, ok = strings.Cut(s, "</"+tag+">")
