@@ -68,7 +68,7 @@ func New(c Config) (*Pool, error) {
 	}
 	if top.nvidia {
 		if path, err := findSMI(c.SMI); err == nil {
-			p.smi = smi{path: path, timeout: c.Timeout}
+			p.smi = smi{path: path, timeout: c.Timeout, busy: make(chan struct{}, 1)}
 			if p.smi.timeout <= 0 {
 				p.smi.timeout = 5 * time.Second
 			}

@@ -26,10 +26,11 @@ type process struct {
 }
 
 // smi runs nvidia-smi. A call that hangs (a sick GPU) is left behind at the
-// deadline; the process is killed when the kernel lets it go.
+// deadline; no other is made before the kernel lets it go.
 type smi struct {
 	path    string
 	timeout time.Duration
+	busy    chan struct{} // holds one token while a call is under way
 }
 
 // read lists the GPUs and, by uuid, the processes that hold a context.
@@ -57,6 +58,11 @@ func (s smi) call(ctx context.Context, args ...string) ([]byte, error) {
 		out []byte
 		err error
 	}
+	select {
+	case s.busy <- struct{}{}:
+	default:
+		return nil, errors.New("nvidia-smi hangs: an earlier call has not ended")
+	}
 	done := make(chan result, 1)
 	go func() { // may outlive the call when the kernel does not let nvidia-smi die
 		cmd := exec.CommandContext(ctx, s.path, args...)
@@ -68,6 +74,7 @@ func (s smi) call(ctx context.Context, args ...string) ([]byte, error) {
 			text, _, _ := strings.Cut(strings.TrimSpace(stderr.String()+" "+string(out)), "\n")
 			err = fmt.Errorf("%w: %s", err, text)
 		}
+		<-s.busy
 		done <- result{out, err}
 	}()
 	select {

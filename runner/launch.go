@@ -15,6 +15,7 @@ import (
 
 	"alidade/ablation"
 	"alidade/gpu"
+	"alidade/store"
 	"alidade/trainer"
 )
 
@@ -27,6 +28,9 @@ const (
 	eventsFile = "events.jsonl"
 	alertsFile = "alerts.jsonl" // the runner's own events about the attempt
 )
+
+// fullPause is how long the queue waits after a launch found the disk full.
+const fullPause = 15 * time.Second
 
 // allowedEnv names the variables of this process that trainers get. Anything
 // else, tokens above all, stays here.
@@ -153,13 +157,16 @@ func threads(lease gpu.Lease) int {
 // notLaunched settles a run whose launch failed. A full disk is nobody's
 // failure: the run goes back into the queue, which waits for space.
 func (l *life) notLaunched(ctx context.Context, err error) {
-	full := errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error())
+	full := errors.Is(err, store.ErrDiskFull) || errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error())
 	ev, state := ablation.EvFailed, ablation.Failed
 	switch {
 	case l.stopping():
 		ev, state = ablation.EvStopped, ablation.Stopped
 	case full:
 		ev = ablation.EvRequeue
+		l.r.mu.Lock()
+		l.r.fullUntil = time.Now().Add(fullPause)
+		l.r.mu.Unlock()
 	}
 	if l.started {
 		l.end(ctx, state, err.Error(), nil)

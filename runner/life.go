@@ -88,7 +88,11 @@ func (l *life) spawn(live func(ctx context.Context)) bool {
 
 // begin launches the trainer, then goes on like an adopted one.
 func (l *life) begin(ctx context.Context) {
-	if err := l.launch(ctx); err != nil {
+	err := l.launch(ctx)
+	if err != nil && ctx.Err() != nil {
+		return // the server ends: the next one finds how far this came
+	}
+	if err != nil {
 		l.r.log.Warn("launch", "run", l.run.ID, "attempt", l.run.Attempt, "err", err)
 		l.notLaunched(ctx, err)
 		return

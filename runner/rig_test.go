@@ -137,7 +137,7 @@ func newRig(t *testing.T, data string, o rigOptions) *rig {
 }
 
 // study is one arm of a trainer command with as many runs as seeds.
-func study(t *testing.T, name string, steps, seeds int, command ...string) ablation.Study {
+func study(t testing.TB, name string, steps, seeds int, command ...string) ablation.Study {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {

@@ -72,13 +72,14 @@ type Runner struct {
 
 	lives sync.WaitGroup // one for each goroutine of a live run
 
-	mu      sync.Mutex
-	base    context.Context // of Run, which owns the lives; nil before
-	live    map[ablation.RunID]*life
-	lost    map[ablation.RunID]*lostRun
-	crashes map[ablation.StudyID]int // instant crashes in a row
-	halted  bool                     // no run is started any more
-	status  Status
+	mu        sync.Mutex
+	base      context.Context // of Run, which owns the lives; nil before
+	live      map[ablation.RunID]*life
+	lost      map[ablation.RunID]*lostRun
+	crashes   map[ablation.StudyID]int // instant crashes in a row
+	halted    bool                     // no run is started any more
+	fullUntil time.Time                // a launch found the disk full, whatever its free space says
+	status    Status
 }
 
 // New makes a runner. It does no I/O and starts nothing.
@@ -128,7 +129,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.mu.Unlock()
 	defer r.lives.Wait()
 	r.lives.Go(func() { r.cfg.Devices.Run(ctx) })
-	if err := r.adopt(ctx); err != nil {
+	if err := r.adopt(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("adopt runs: %w", err)
 	}
 	tick := time.NewTicker(r.cfg.Timing.Tick)

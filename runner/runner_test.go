@@ -263,6 +263,47 @@ func TestAdoption(t *testing.T) {
 
 func dirOf(g *rig, id ablation.RunID) string { return g.file(id, 1, "") }
 
+// A server that ends in the middle of launches fails no run.
+func TestShutdownWhileLaunching(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	g := newRig(t, data, rigOptions{})
+	runs := g.launch(10, 12, "ok", 2*time.Millisecond)
+	for i := range 8 {
+		time.Sleep(time.Duration(5*i) * time.Millisecond) // a different moment each time
+		g.stop()
+		g = newRig(t, data, rigOptions{})
+	}
+	for _, run := range runs {
+		g.wait(run.ID, ablation.Succeeded)
+		if points := g.series(run.ID, "reward/mean"); len(points) != 10 {
+			t.Errorf("run %d has %d points, want 10", run.ID, len(points))
+		}
+	}
+}
+
+// The attempt's folder is removed under a live trainer.
+func TestSourceMissing(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, "", rigOptions{timing: runner.Timing{Lost: 100 * time.Millisecond, Term: 300 * time.Millisecond}})
+	id := g.launch(8, 1, "hang", time.Millisecond)[0].ID
+	g.waitStep(id, 8)
+	if err := os.RemoveAll(dirOf(g, id)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "alert", func() bool { _, ok := g.alerts(id)["source-missing"]; return ok })
+	if got := g.run(id).State; got != ablation.Running {
+		t.Errorf("the run is %s, want running: its trainer lives", got)
+	}
+	if points := g.series(id, "reward/mean"); len(points) != 8 {
+		t.Errorf("%d points, want the 8 stored ones", len(points))
+	}
+	if err := g.runner.Stop(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	g.wait(id, ablation.Stopped)
+}
+
 // A run that was claimed and never started is queued again, not lost.
 func TestServerDiedBeforeTheTrainerStarted(t *testing.T) {
 	t.Parallel()

@@ -42,6 +42,7 @@ type pass struct {
 	active  map[ablation.StudyID]int
 	behind  map[string]ablation.RunID // device kind → the run that waits for it first
 	waiting map[ablation.RunID]string
+	passed  int // runs that wait behind others
 }
 
 // pass starts what can be started, oldest first. A run that waits for devices
@@ -98,6 +99,7 @@ func (p *pass) queue(ctx context.Context, study ablation.StudyID, pages int) (mo
 		if err != nil {
 			return false, fmt.Errorf("read the queue: %w", err)
 		}
+		held := p.passed
 		for _, run := range runs {
 			started, err := p.consider(ctx, run)
 			if err != nil {
@@ -109,6 +111,9 @@ func (p *pass) queue(ctx context.Context, study ablation.StudyID, pages int) (mo
 		}
 		if len(runs) < pageSize {
 			return false, nil
+		}
+		if study != 0 && p.passed-held == pageSize {
+			return true, nil // a page of runs that wait behind others: so will the rest
 		}
 	}
 }
@@ -143,6 +148,7 @@ func (p *pass) consider(ctx context.Context, run ablation.Run) (started bool, er
 	}
 	if first := p.behind[want.Kind]; first != 0 {
 		p.waiting[run.ID] = fmt.Sprintf("waits behind run %d for %s", first, want)
+		p.passed++
 		return false, nil
 	}
 	lease, err := p.r.cfg.Devices.Acquire(run.ID, want)
@@ -230,6 +236,8 @@ func (r *Runner) paused() bool {
 	switch {
 	case r.halted:
 		r.status.Reason = "the server is stopping its runs"
+	case time.Now().Before(r.fullUntil):
+		r.status.Reason = "a run could not be started because the disk is full (space, inodes or quota); tried again every " + fullPause.String()
 	case err != nil && r.cfg.MinFree > 0:
 		r.status.Reason = "the free space of the data folder's disk cannot be read: " + err.Error()
 	case free < r.cfg.MinFree:
