@@ -1,0 +1,150 @@
+package runner_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"alidade/ablation"
+	"alidade/runner"
+	"alidade/runner/shim"
+	"alidade/trainer"
+)
+
+// The server ends without a word to its runs, and another takes them over.
+func TestAdoption(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	g := newRig(t, data, rigOptions{})
+	long := g.launch(60, 2, "ok", 20*time.Millisecond)
+	brief := g.launch(6, 1, "7", 20*time.Millisecond)[0]
+	for _, run := range long {
+		g.waitStep(run.ID, 3)
+	}
+	g.waitStep(brief.ID, 1)
+	g.stop()
+	until(t, "the brief run's end", func() bool { _, err := shim.ReadExit(dirOf(g, brief.ID)); return err == nil })
+
+	g = newRig(t, data, rigOptions{})
+	if run := g.wait(brief.ID, ablation.Failed); run.Step != 6 || !strings.Contains(run.Cause, "exit code 7") {
+		t.Errorf("run that ended meanwhile: %+v, want its exit code", run)
+	}
+	if got := g.freeSlots(); got != 2 {
+		t.Errorf("%d slots free after adoption, want 2", got)
+	}
+	for _, run := range long {
+		got := g.wait(run.ID, ablation.Succeeded)
+		if points := g.series(run.ID, "reward/mean"); len(points) != 60 || got.Attempt != 1 {
+			t.Errorf("adopted run has %d points in attempt %d, want 60 in 1", len(points), got.Attempt)
+		}
+	}
+}
+
+func dirOf(g *rig, id ablation.RunID) string { return g.file(id, 1, "") }
+
+// A server that ends in the middle of launches fails no run.
+func TestShutdownWhileLaunching(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	g := newRig(t, data, rigOptions{})
+	runs := g.launch(10, 12, "ok", 2*time.Millisecond)
+	for i := range 8 {
+		time.Sleep(time.Duration(5*i) * time.Millisecond) // a different moment each time
+		g.stop()
+		g = newRig(t, data, rigOptions{})
+	}
+	for _, run := range runs {
+		g.wait(run.ID, ablation.Succeeded)
+		if points := g.series(run.ID, "reward/mean"); len(points) != 10 {
+			t.Errorf("run %d has %d points, want 10", run.ID, len(points))
+		}
+	}
+}
+
+// The attempt's folder is removed under a live trainer.
+func TestSourceMissing(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, "", rigOptions{timing: runner.Timing{Lost: 100 * time.Millisecond, Term: 300 * time.Millisecond}})
+	id := g.launch(8, 1, "hang", time.Millisecond)[0].ID
+	g.waitStep(id, 8)
+	if err := os.RemoveAll(dirOf(g, id)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "alert", func() bool { _, ok := g.alerts(id)["source-missing"]; return ok })
+	if got := g.run(id).State; got != ablation.Running {
+		t.Errorf("the run is %s, want running: its trainer lives", got)
+	}
+	if points := g.series(id, "reward/mean"); len(points) != 8 {
+		t.Errorf("%d points, want the 8 stored ones", len(points))
+	}
+	if err := g.runner.Stop(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	g.wait(id, ablation.Stopped)
+}
+
+// A run that was claimed and never started is queued again, not lost.
+func TestServerDiedBeforeTheTrainerStarted(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	g := newRig(t, data, rigOptions{minFree: 1 << 60}) // so that nothing is started
+	id := g.launch(3, 1, "ok", 0)[0].ID
+	w := g.store.RunWriter()
+	if _, err := w.Move(t.Context(), id, ablation.EvLaunch, func(run *ablation.Run) { run.Attempt = 1; run.Device = "cpu0" }); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dirOf(g, id), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	g.stop()
+	g = newRig(t, data, rigOptions{})
+	if run := g.wait(id, ablation.Succeeded); run.Attempt != 2 {
+		t.Errorf("run = %+v, want attempt 2", run)
+	}
+	if err := shim.Abandon(dirOf(g, id)); !errors.Is(err, shim.ErrClaimed) {
+		t.Errorf("the first folder is not given up: %v", err)
+	}
+}
+
+// Without an exit record nobody knows how it ended: lost, and back when it
+// writes again.
+func TestLostAndBack(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, "", rigOptions{timing: runner.Timing{Lost: 200 * time.Millisecond}})
+	id := g.launch(8, 1, "hang", time.Millisecond)[0].ID
+	g.waitStep(id, 8)
+	var h shim.Handle
+	text, err := os.ReadFile(g.file(id, 1, shim.HandleFile))
+	if err != nil || json.Unmarshal(text, &h) != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range []int{h.PID, h.TrainerPID} {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := g.wait(id, ablation.Lost)
+	if run.Cause == "" {
+		t.Error("a lost run has no cause")
+	}
+	w, err := trainer.NewWriter(g.file(id, 1, "events.jsonl"), trainer.WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	began := time.Now()
+	must(w.Points(9, map[string]float64{"reward/mean": 9}))
+	g.wait(id, ablation.Running)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("back after %s, want within 5 s", took)
+	}
+	must(w.Done(trainer.Done{OK: true, Step: 9, Reason: "finished"}))
+	g.wait(id, ablation.Succeeded)
+	if points := g.series(id, "reward/mean"); len(points) != 9 {
+		t.Errorf("%d points, want 9", len(points))
+	}
+}
