@@ -130,12 +130,20 @@ func (m maker) evaluate(id ablation.RunID, p ablation.Planned, policy, mode stri
 	return e
 }
 
-func preset() ablation.Recipe {
-	r, ok := ablation.PresetNamed("quick")
-	if !ok {
-		panic("no preset quick")
+// recipe is a complete recipe of the fixture's own, so that its golden files
+// do not follow the presets.
+func recipe() ablation.Recipe {
+	return ablation.Recipe{
+		Trainer:     ablation.Trainer{Kind: "cpu", Devices: 1, Kernel: "auto"},
+		Model:       ablation.Model{Size: "small", Base: "shipped"},
+		Data:        ablation.Data{Prompts: 1000, Mix: "4:3:3", Seed: 1, Plans: "solver"},
+		SFT:         ablation.SFT{Traces: 500, Epochs: 8, LR: 1.5e-3, Batch: 16, Noise: 0.25, FilterFormat: true, Control: true},
+		Reward:      ablation.Reward{Kind: "MACRO", Stages: []float64{0.4, 0.4, 0.2}, Profile: "strict", FormatError: "zero"},
+		Algorithm:   ablation.Algorithm{Kind: "grpo", GroupSize: 8, PromptsPerStep: 16, LR: 1e-3, ClipLow: 0.2, ClipHigh: 0.28, Minibatches: 2, StdNorm: true, LossAgg: "token-mean", Temperature: 1, GradClip: 1, Overlong: "mask"},
+		Environment: ablation.Environment{Kind: "travel", World: "nano", Cities: 8, Days: 3, BudgetFactor: 1, MaxTurns: 20, MaxTokens: 256},
+		Budget:      ablation.Budget{Steps: 40, CheckpointEvery: 20},
+		Evaluation:  ablation.Evaluation{Every: 10, Queries: 120, Samples: 4, Temperature: 1},
 	}
-	return r
 }
 
 // rewardStudy is the demo's shape: four rewards, two seeds.
@@ -143,7 +151,7 @@ func rewardStudy() maker {
 	return maker{
 		id: 12, queries: 120, steps: 40, every: 10, samples: 4,
 		study: ablation.Study{
-			Name: "rewards", Question: "Which reward design lifts success most at the smallest proxy scale?", Template: "star-table-1-quick", Base: preset(), Design: ablation.DesignGrid,
+			Name: "rewards", Question: "Which reward design lifts success most at the smallest proxy scale?", Template: "star-table-1-quick", Base: recipe(), Design: ablation.DesignGrid,
 			Factors: []ablation.Factor{{Key: "reward.kind", Name: "reward", Levels: []any{"SUM", "MACRO", "SUCCESS", "CURRICULUM"}}},
 			Seeds:   []uint64{1, 2}, Metric: "eval/success", MinDifference: 0.05,
 		},

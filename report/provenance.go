@@ -44,7 +44,7 @@ func (b *builder) provenance() Provenance {
 		p.Trainer[k] = strings.Join(sortedKeys(info[k]), ", ")
 	}
 	name := b.in.Study.Study.Name
-	p.Commands = []string{fmt.Sprintf("alidade run %s.yaml --wait", name), fmt.Sprintf("alidade report %d --out report/", b.in.Study.ID)}
+	p.Commands = []string{fmt.Sprintf("alidade run %s.yaml --wait", name), fmt.Sprintf("alidade report S-%d --out report/", b.in.Study.ID)}
 	return p
 }
 

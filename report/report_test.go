@@ -87,26 +87,53 @@ func TestSameInputSameBytes(t *testing.T) {
 	}
 }
 
+// files renders everything but the PNGs, which take their time.
 func files(t *testing.T, in Input) map[string]string {
 	t.Helper()
-	dir := t.TempDir()
-	if err := Write(dir, mustBuild(t, in)); err != nil {
-		t.Fatal(err)
-	}
+	r := mustBuild(t, in)
 	out := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasSuffix(path, ".png") && testing.Short() {
-			return err
+	keep := func(name string, data []byte, err error) {
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
-		raw, err := os.ReadFile(path)
-		rel, _ := filepath.Rel(dir, path)
-		out[rel] = string(raw)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+		out[name] = string(data)
+	}
+	html, err := HTML(t.Context(), r)
+	keep("report.html", html, err)
+	markdown, err := Markdown(r)
+	keep("report.md", markdown, err)
+	table, err := CSV(r)
+	keep("results.csv", table, err)
+	value, err := JSON(r)
+	keep("report.json", value, err)
+	for _, f := range r.Figures {
+		svg, err := FigureFile(r, f.Name, "svg")
+		keep(f.Name+".svg", svg, err)
 	}
 	return out
+}
+
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	r := mustBuild(t, rewardStudy().input())
+	if err := Write(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"report.html", "report.md", "results.csv", "report.json"}
+	for _, f := range r.Figures {
+		names = append(names, "figures/"+f.Name+".svg", "figures/"+f.Name+".png")
+	}
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() < 500 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*", ".report-*")); len(left) > 0 {
+		t.Errorf("temporary files are left: %v", left)
+	}
+	if err := Write(filepath.Join(dir, "report.md"), r); err == nil {
+		t.Error("writing below a file gave no error")
+	}
 }
 
 func TestSamplesForTheEye(t *testing.T) {

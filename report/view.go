@@ -61,7 +61,7 @@ func (w *viewer) title() string {
 }
 
 func (w *viewer) kicker() string {
-	s := fmt.Sprintf("Alidade report on study %d, %s", w.r.Study.ID, w.r.Study.Name)
+	s := fmt.Sprintf("Alidade report on S-%d, %s", w.r.Study.ID, w.r.Study.Name)
 	if w.r.Made != nil {
 		s += ", " + w.r.Made.Format("2 January 2006")
 	}
