@@ -22,6 +22,8 @@ func (s *site) routesTrajectories(r chi.Router) {
 	r.Get("/runs/{run}/trajectories/{trajectory}/turns/{turn}", s.page(s.trajectoryTurn))
 	r.Get("/runs/{run}/trajectories/{trajectory}/messages.json", s.page(s.trajectoryMessages))
 	r.Get("/runs/{run}/groups/{group}", s.page(s.groupPage))
+	r.Get("/api/v1/trajectories", s.page(s.apiTrajectories))
+	r.Get("/api/v1/runs/{run}/trajectories/{trajectory}", s.page(s.apiTrajectory))
 }
 
 // trajectoriesPage lists rollouts by the filters in the address.
