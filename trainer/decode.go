@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"alidade/ablation"
@@ -258,11 +260,54 @@ func Encode(e Event) ([]byte, error) {
 	if err := e.validate(); err != nil {
 		return nil, fmt.Errorf("encode %s event: %w", e.Kind, err)
 	}
+	if e.Kind == KindPoints {
+		return e.appendPoints(make([]byte, 0, 128+48*len(e.Points.Values))), nil
+	}
 	line, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s event: %w", e.Kind, err)
 	}
 	return append(line, '\n'), nil
+}
+
+// appendPoints writes a points event as json.Marshal does, in a fraction of
+// the time: it is what a trainer does at every step.
+func (e *Event) appendPoints(b []byte) []byte {
+	names := make([]string, 0, len(e.Points.Values))
+	for name := range e.Points.Values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	b = append(b, `{"v":1,"kind":"points","t":`...)
+	b = strconv.AppendInt(b, e.T, 10)
+	b = append(b, `,"points":{"step":`...)
+	b = strconv.AppendInt(b, e.Points.Step, 10)
+	b = append(b, `,"values":{`...)
+	for i, name := range names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, name)
+		b = append(b, ':')
+		b = e.Points.Values[name].append(b)
+	}
+	return append(b, "}}}\n"...)
+}
+
+// appendString writes a JSON string.
+func appendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, err := json.Marshal(s)
+			if err != nil { // no string fails
+				return append(b, `""`...)
+			}
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
 }
 
 // hasBody reports whether the field that e.Kind names is set.

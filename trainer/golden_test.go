@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"math"
 	"os"
@@ -102,6 +103,24 @@ func TestGoldenLines(t *testing.T) {
 				t.Errorf("Raw = %s", got.Raw)
 			}
 		})
+	}
+}
+
+// TestPointsAreWrittenAsJSONMarshalDoes compares the quick way with the slow.
+func TestPointsAreWrittenAsJSONMarshalDoes(t *testing.T) {
+	e := Event{V: Version, Kind: KindPoints, T: 5, Points: &Points{Step: 3, Values: map[string]Float{
+		"plain": 1, "a/b c": 0.1, `quote"d`: 1e21, `back\slash`: 1e-7, "<tag>&": 5e-324, "Überraschung": -3, "日本": Float(math.NaN()), "\u2028": Float(math.Inf(-1)),
+	}}}
+	got, err := Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want)+"\n" {
+		t.Errorf("Encode = %s, want %s", got, want)
 	}
 }
 
