@@ -122,7 +122,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 // wire builds the parts from the bottom up and starts them.
 func (s *Server) wire(ctx context.Context, l net.Listener) error {
 	var err error
-	if s.store, err = store.Open(s.cfg.Data, store.Options{Logger: s.log}); err != nil {
+	if s.store, err = store.Open(s.cfg.Data, store.Options{Logger: s.log, CommitEvery: 25 * time.Millisecond}); err != nil {
 		return err
 	}
 	if s.token, err = loadToken(s.cfg.Data); err != nil {
