@@ -16,13 +16,17 @@ type evaluation struct {
 	p     *Plan
 	total float64 // $
 	costs []map[string]float64
+
+	priced bool   // the cost function has run
+	raised string // its exception
 }
 
 // judgeFaithful calls every check on its own, so that the others are known
 // even when one raises.
 func judgeFaithful(w *World, q *Query, p *Plan, prog *program, j *Judgement) {
 	e := &evaluation{w: w, q: q, p: p}
-	j.CostRaised = catch(func() { prog.cost(e) })
+	e.price(prog.cost)
+	j.CostRaised = e.raised
 	if j.CostRaised == "" {
 		total := e.total
 		j.Cost = &total
@@ -54,6 +58,12 @@ func (e *evaluation) run(prog *program, j *Judgement, order []Check) {
 
 // days is min(question["days"], len(plan)).
 func (e *evaluation) days() int { return min(e.q.Days, e.p.length()) }
+
+// price runs the cost function and keeps what it raises.
+func (e *evaluation) price(cost func(*evaluation)) {
+	e.priced = true
+	e.raised = catch(func() { cost(e) })
+}
 
 // spend adds to the total and to the field's cost on a day counted from 0.
 func (e *evaluation) spend(day int, f Field, amount float64) {

@@ -69,11 +69,15 @@ func (e *evaluation) payRoad(i int, from, to string, mode int) {
 
 func officialBudget(e *evaluation) finding { return budget(e, officialCost) }
 
-// budget computes the cost again, so that its exceptions show here too.
+// budget compares the cost, which raises here what it raised on its own.
 func budget(e *evaluation, cost func(*evaluation)) finding {
-	sum := evaluation{w: e.w, q: e.q, p: e.p}
-	cost(&sum)
-	return overBudget(sum.total, e.q.Budget)
+	if !e.priced {
+		e.price(cost)
+	}
+	if e.raised != "" {
+		panic(pyError(e.raised))
+	}
+	return overBudget(e.total, e.q.Budget)
 }
 
 func officialRoomRule(e *evaluation) finding {
