@@ -123,9 +123,10 @@ type ErrorView struct {
 // MarkView is the mark of an arm: colour and marker by the first factor, dash
 // by the second.
 type MarkView struct {
-	Color  int // 1–8
-	Marker int // 1–8
-	Dash   int // 1–8
+	Color  int  // 1–8
+	Marker int  // 1–8
+	Dash   int  // 1–8
+	Ink    bool // a dash alone, in ink: a level of the second factor
 	Label  string
 	Href   string
 }

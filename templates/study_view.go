@@ -20,12 +20,13 @@ type StudyView struct {
 
 // ArmTable is the arm × metric table.
 type ArmTable struct {
-	Note    string
-	Scale   []string // ends of the interval axis
-	Metrics []ArmColumn
-	Rows    []ArmRow
-	Warning string
-	Empty   *EmptyView
+	Note        string
+	Scale       []string // ends of the interval axis
+	Metrics     []ArmColumn
+	Rows        []ArmRow
+	Warning     string
+	WarningWord string
+	Empty       *EmptyView
 }
 
 // ArmColumn is a metric's head.

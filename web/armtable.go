@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"alidade/ablation"
 	"alidade/templates"
@@ -40,7 +41,10 @@ func armTable(d studyData, arms []ablation.Arm, marks map[int]templates.MarkView
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Warning = armWarning(d)
+	t.Warning, t.WarningWord = armWarning(d), "Provisional:"
+	if progressOf(d.runs, time.Time{}).Finished == len(d.runs) {
+		t.WarningWord = "Incomplete:"
+	}
 	return t
 }
 

@@ -236,7 +236,7 @@ func fillStudies(t testing.TB, s *store.Store, now time.Time) (going, crossed ab
 	t.Helper()
 	crossed, runs := launchStudy(t, s, crossedStudy(1, 2, 3))
 	for i, r := range runs {
-		c := curve{steps: 100, started: now.Add(-26*time.Hour + time.Duration(i)*3*time.Minute), end: ablation.EvSucceeded, device: fmt.Sprintf("cpu%d", i%2)}
+		c := curve{steps: int64(r.Arm.Recipe.Budget.Steps), started: now.Add(-26*time.Hour + time.Duration(i)*3*time.Minute), end: ablation.EvSucceeded, device: fmt.Sprintf("cpu%d", i%2)}
 		if i == 13 {
 			c.steps, c.end, c.cause = 41, ablation.EvFailed, "killed by the kernel: out of memory (exit 137)"
 		}
@@ -247,9 +247,10 @@ func fillStudies(t testing.TB, s *store.Store, now time.Time) (going, crossed ab
 		c := curve{device: fmt.Sprintf("cpu%d", i%2)}
 		switch {
 		case i < 3:
-			c.steps, c.started, c.end = 100, now.Add(-9*time.Minute), ablation.EvSucceeded
+			c.steps, c.started, c.end = int64(r.Arm.Recipe.Budget.Steps), now.Add(-19*time.Minute), ablation.EvSucceeded
 		case i < 5:
-			c.steps, c.started = 72-20*int64(i-3), now.Add(-rlStart-time.Duration(72-20*(i-3))*1200*time.Millisecond)
+			c.steps = 2*int64(r.Arm.Recipe.Budget.Steps)/3 - 20*int64(i-3)
+			c.started = now.Add(-rlStart - time.Duration(c.steps)*1200*time.Millisecond)
 		default:
 			continue
 		}

@@ -63,7 +63,7 @@ func facetsOf(st ablation.Study, arms []ablation.Arm) (facets []templates.ChartF
 	}
 	f := st.Factors[1]
 	for _, l := range f.Levels {
-		facets = append(facets, templates.ChartFacet{Label: ablation.LevelLabel(f.Key, l)})
+		facets = append(facets, templates.ChartFacet{Label: fmt.Sprintf("%s %v", factorName(f), l)})
 	}
 	first := st.Factors[0]
 	return facets, func(a ablation.Arm) int { return levelPlace(f, a) }, func(a ablation.Arm) string {
@@ -74,14 +74,38 @@ func facetsOf(st ablation.Study, arms []ablation.Arm) (facets []templates.ChartF
 	}
 }
 
-// designText says a study's design in words: "4 rewards × 2 seeds, grid".
+// legendOf is the key of a study's marks: its arms, or in a crossed grid the
+// levels of the first factor by colour and of the second by dash.
+func legendOf(st ablation.Study, arms []ablation.Arm, marks map[int]templates.MarkView) []templates.MarkView {
+	var out []templates.MarkView
+	if st.Design == ablation.DesignGrid && len(st.Factors) == 2 {
+		first, second := st.Factors[0], st.Factors[1]
+		for i, l := range first.Levels {
+			out = append(out, templates.MarkView{Color: i + 1, Marker: i + 1, Dash: 1, Label: ablation.LevelLabel(first.Key, l)})
+		}
+		for i, l := range second.Levels {
+			out = append(out, templates.MarkView{Ink: true, Dash: i + 1, Label: fmt.Sprintf("%s %v", factorName(second), l)})
+		}
+		return out
+	}
+	if len(arms) > 12 {
+		return nil // the panels name them
+	}
+	for _, a := range arms {
+		out = append(out, marks[a.Index])
+	}
+	return out
+}
+
+// designText says a study's design in words: "reward (4) × group size (2), 3
+// seeds, 24 runs".
 func designText(st ablation.Study, arms, runs int) string {
 	var parts string
 	for i, f := range st.Factors {
 		if i > 0 {
 			parts += " × "
 		}
-		parts += fmt.Sprintf("%d %s", len(f.Levels), factorName(f))
+		parts += fmt.Sprintf("%s (%d)", factorName(f), len(f.Levels))
 	}
 	switch {
 	case parts == "":

@@ -21,7 +21,7 @@ type metricInfo struct {
 // metricTable holds the metrics that trainers log under agreed names. What is
 // not in it is shown under its own name.
 var metricTable = map[string]metricInfo{
-	"reward/mean":               {Label: "Reward", Digits: 2},
+	"reward/mean":               {Label: "Reward", Unit: "a rollout", Digits: 2},
 	"reward/cs_micro":           {Label: "Reward from commonsense, micro", Digits: 3},
 	"reward/cs_macro":           {Label: "Reward from commonsense, macro", Digits: 3},
 	"reward/hard_micro":         {Label: "Reward from hard constraints, micro", Digits: 3},

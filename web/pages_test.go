@@ -104,7 +104,7 @@ func TestPages(t *testing.T) {
 		{"/studies", 200, []string{"S-1", "S-2", "Does the best reward depend on the size of a group?"}},
 		{"/studies?show=archived", 200, []string{"Nothing is archived"}},
 		{fmt.Sprintf("/studies/%d", going.ID), 200, []string{"Which reward design lifts success most", "running", "best", "bootstrap over 128 queries", "Provisional", "Pause", "Export study.yaml", `"eval/success"`}},
-		{fmt.Sprintf("/studies/%d", crossed.ID), 200, []string{"1 failed", "Resume 1 run", "= best", "4 reward × 2 group size"}},
+		{fmt.Sprintf("/studies/%d", crossed.ID), 200, []string{"1 failed", "Resume 1 run", "= best", "reward (4) × group size (2)"}},
 		{"/studies/99", 404, []string{"Not found"}},
 		{"/studies/abc", 404, []string{"There is no page here"}},
 		{fmt.Sprintf("/runs/%d", run), 200, []string{"SUM, seed 1", "saved checkpoint", "step 72 reward 1.31", "differs from the study", "Checkpoints", "SFT"}},

@@ -130,12 +130,7 @@ func studyView(d studyData, now time.Time) templates.StudyView {
 	}
 	v.Actions, v.More = studyActions(d.rec, p)
 	v.Alerts = studyAlerts(d, now)
-	for _, a := range arms {
-		v.Legend = append(v.Legend, marks[a.Index])
-	}
-	if len(arms) > 12 {
-		v.Legend = nil // the panels name them
-	}
+	v.Legend = legendOf(st, arms, marks)
 	v.Arms = armTable(d, arms, marks)
 	v.RunTable, v.RunsColumns = runTable(d, now)
 	v.Runs = studyRunRows(d, marks, now)

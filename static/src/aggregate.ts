@@ -179,7 +179,7 @@ export function steady(low: number, high: number, zero: boolean, before: [number
     if (!(zero && low === 0)) low -= pad;
     high += pad;
   }
-  const step = niceStep((high - low) / 4);
+  const step = niceStep((high - low) / 5);
   let from = Math.floor(low / step + 1e-9) * step;
   let to = Math.ceil(high / step - 1e-9) * step;
   if (before && before[0] <= low && before[1] >= high && before[1] - before[0] < 3 * (to - from)) {

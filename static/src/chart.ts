@@ -56,13 +56,14 @@ export class Chart {
   }
 
   // show draws lines; x is the range of the axis.
-  show(lines: Drawn[], constants: Constant[], x: [number, number]): void {
+  // The y axis also holds what others, which share it, draw.
+  show(lines: Drawn[], constants: Constant[], x: [number, number], others: Drawn[] = []): void {
     this.lines = lines;
     this.constants = constants;
     const scale = this.scale();
     let low = Infinity;
     let high = -Infinity;
-    for (const d of lines) {
+    for (const d of others.length > 0 ? others : lines) {
       const { line } = d;
       for (let i = 0; i < line.x.length; i++) {
         const at = line.x[i] as number;
@@ -132,7 +133,7 @@ export class Chart {
   }
 
   private labelRoom(): number {
-    if (!this.options.labels) return 12;
+    if (!this.options.labels) return this.options.xLabel === "step" ? 12 : 36;
     let widest = 0;
     for (const d of this.lines) widest = Math.max(widest, d.context ? 0 : textWidth(d.label + " 000.0"));
     for (const c of this.constants) widest = Math.max(widest, textWidth(c.label));
@@ -175,7 +176,7 @@ export class Chart {
             splits: (_u, _i, min, max) => splits(min, max, this.width < 320 ? 4 : 6),
             values: (_u, at) => {
               const step = (at[1] ?? 1) - (at[0] ?? 0);
-              return at.map((v, i) => axisValue(v, step || 1) + (i === at.length - 1 && this.options.xLabel ? " " + this.options.xLabel : ""));
+              return at.map((v, i) => axisValue(v, step || 1) + (i === at.length - 1 && this.options.xLabel !== "step" ? " " + this.options.xLabel : ""));
             },
           },
           {
@@ -185,7 +186,7 @@ export class Chart {
             gap: 6,
             grid: { stroke: color("rule"), width: 1 },
             ticks: { show: false },
-            splits: (_u, _i, min, max) => splits(min, max, this.options.height < 160 ? 2 : 4),
+            splits: (_u, _i, min, max) => splits(min, max, this.options.height < 160 ? 3 : 5),
             values: (_u, at) => {
               const step = (at[1] ?? 1) - (at[0] ?? 0);
               return at.map((v) => axisValue(v, step || 1));
@@ -424,6 +425,7 @@ export class Chart {
       if (x - named > ctx.measureText(text).width + 8 * r) {
         ctx.fillStyle = color("ink-2");
         ctx.textBaseline = "top";
+        ctx.textAlign = "left";
         const w = ctx.measureText(text).width;
         ctx.fillText(text, Math.min(x + 4 * r, u.bbox.left + u.bbox.width - w), u.bbox.top);
         ctx.fillStyle = color("warn");
@@ -456,25 +458,36 @@ export class Chart {
       const y = this.py(u, c.value);
       if (y >= u.bbox.top && y <= u.bbox.top + u.bbox.height) ends.push({ d: null, x: right, y, at: y, text: c.label, strong: false });
     }
-    spread(ends, 14 * r, u.bbox.top + 4 * r, u.bbox.top + u.bbox.height);
+    // names stand beside the last point; names of constants at the right edge
+    const column = Math.min(right, ends.reduce((m, e) => (e.d ? Math.max(m, e.x) : m), 0)) + 9 * r;
+    const inside = column < right - 60 * r;
+    for (const own of inside ? [ends.filter((e) => e.d), ends.filter((e) => !e.d)] : [ends]) {
+      spread(own, 14 * r, u.bbox.top + 4 * r, u.bbox.top + u.bbox.height);
+    }
     const ctx = u.ctx;
     ctx.save();
+    ctx.textAlign = "left";
     ctx.textBaseline = "middle";
-    const from = right + 8 * r;
-    const roomFor = this.room * r - 10 * r;
     for (const e of ends) {
-      if (Math.abs(e.at - e.y) > 3 * r || e.x < right - 8 * r) {
+      const from = e.d ? column : right + 9 * r;
+      const roomFor = right + this.room * r - from - 2 * r;
+      if (Math.abs(e.at - e.y) > 3 * r || e.x < from - 12 * r) {
         ctx.strokeStyle = color("rule-2");
         ctx.lineWidth = r;
         ctx.beginPath();
         ctx.moveTo(e.x + 5 * r, e.y);
-        if (e.x < right - 8 * r) ctx.lineTo(right, e.y === e.at ? e.y : e.at);
+        if (e.x < from - 24 * r) ctx.lineTo(from - 12 * r, e.y);
         ctx.lineTo(from - 2 * r, e.at);
         ctx.stroke();
       }
       ctx.font = `${e.strong ? "650 " : ""}${(e.d ? 12 : 11) * r}px ` + sans();
+      const text = shorten(ctx, e.text, roomFor);
+      ctx.lineJoin = "round";
+      ctx.lineWidth = 4 * r;
+      ctx.strokeStyle = color("paper");
+      ctx.strokeText(text, from, e.at);
       ctx.fillStyle = color(e.d ? "ink" : "ink-3");
-      ctx.fillText(shorten(ctx, e.text, roomFor), from, e.at);
+      ctx.fillText(text, from, e.at);
     }
     ctx.restore();
   }

@@ -155,7 +155,8 @@ export class Panels {
   private caption(metric: string): HTMLElement {
     const info = this.info(metric);
     const unit = unitOf(info);
-    return el("div", { class: "facets-head" }, el("b", {}, info.label + " by step"), el("span", {}, unit ? info.label.toLowerCase() + ", " + unit : info.label.toLowerCase()));
+    const what = info.label.toLowerCase() + (unit ? ", " + unit : "");
+    return el("div", { class: "facets-head" }, el("b", {}, info.label + " by step"), el("span", {}, `${what}; mean and range over seeds; shared axes`));
   }
 
   private panel(metric: string, arms: Arm[] | null, height: number, main: boolean, labels: boolean, name?: string): Panel {
@@ -433,10 +434,11 @@ export class Panels {
     const lines = this.lines(p, series);
     const any = lines.some((d) => d.line.x.length > 0);
     p.figure.dataset.state = any ? "" : "empty";
-    const constants = p.main && this.baselineFits(p.metric) ? this.constants() : [];
+    const constants = p.main && p.labels && this.baselineFits(p.metric) ? this.constants() : [];
     this.describe(p, info, lines, constants, any);
     if (!any) return;
-    p.chart.show(lines, constants, this.range(p, lines));
+    const shared = p.arms ? this.lines({ ...p, arms: null }, series) : [];
+    p.chart.show(lines, constants, this.range(p, shared.length > 0 ? shared : lines), shared);
   }
 
   private lines(p: Panel, series: Map<number, Series>): Drawn[] {
@@ -515,7 +517,7 @@ export class Panels {
     if (p.main && this.show === "runs") parts.push(count(own.length, "run", "runs"));
     if (this.smoothing > 0) parts.push(`smoothed ${this.smoothing}, raw behind`);
     if (this.zoomed) parts.push(`${xNames[this.x]} ${fixed(this.zoomed[0], 0)}–${fixed(this.zoomed[1], 0)}; esc: all`);
-    p.subtitle.textContent = parts.join("; ");
+    p.subtitle.textContent = p.arms ? seeds : parts.join("; ");
     if (p.main && p.source) {
       p.title.textContent = finding(own, info) ?? `${info.label} by ${this.x === "step" ? "step" : xNames[this.x]}`;
       p.source.textContent = this.sourceLine(p.metric, own, constants, info);
@@ -532,8 +534,8 @@ export class Panels {
     }
     const parts = [own.some((d) => d.line.thinned) ? `${group(shown)} of ${group(total)} points: lowest and highest of each stretch are kept` : `${group(total)} points, nothing thinned`];
     if (constants.length > 0) parts.push("dotted: " + constants.map((c) => c.label + (info.percent ? " %" : "")).join(", "));
-    parts.push(this.config.single ? "click a point to open that step's rollouts" : "click a point to open that step's rollouts; drag to zoom");
-    return parts.join(". ") + ".";
+    parts.push("Click a point to open that step's rollouts; drag to zoom");
+    return parts.map((t) => t.charAt(0).toUpperCase() + t.slice(1)).join(". ") + ".";
   }
 
   private open(metric: string, x: number, near: Drawn | null): void {

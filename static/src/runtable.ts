@@ -106,7 +106,7 @@ export class RunTable {
       { key: "seed", head: "seed", class: "num", value: (r) => Number(r.seed), cell: (r) => r.seed },
       { key: "status", head: "status", class: "", value: (r) => Object.keys(words).indexOf(r.state), cell: (r) => this.statusCell(r) },
       { key: "progress", head: "progress", class: "wide", value: (r) => (r.total > 0 ? r.step / r.total : 0), cell: (r) => rule(r) },
-      { key: "step", head: "step", class: "num", value: (r) => r.step, cell: (r) => (r.state === "queued" && r.step === 0 ? "" : `${group(r.step)} / ${group(r.total)}`) },
+      { key: "step", head: "step", class: "num wide", value: (r) => r.step, cell: (r) => (r.state === "queued" && r.step === 0 ? "" : `${group(r.step)} / ${group(r.total)}`) },
     ];
     const metrics = this.data.columns.map((c, i): Column => {
       const unit = unitOf(c.info);
