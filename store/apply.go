@@ -24,6 +24,7 @@ type applier struct {
 	run     ablation.Run
 	segment int
 	main    bool // the current phase is the run's progress
+	own     bool // the runner's own events, not lines of the file
 	heard   int64
 
 	tail     []byte
@@ -68,18 +69,25 @@ func (a *applier) begin() error {
 	if err != nil {
 		return err
 	}
+	a.own = a.b.Offset == offset && !a.b.Segment
 	switch {
 	case a.b.Segment:
 		a.segment++
-	case a.b.Offset < offset, a.b.Offset == offset && len(a.b.Events) > 0:
+	case a.b.Offset < offset, a.own && !onlyAlerts(a.b.Events):
 		return fmt.Errorf("attempt %d is stored up to byte %d, the batch ends at %d: %w", a.b.Attempt, offset, a.b.Offset, ablation.ErrConflict)
 	}
 	a.run, err = a.s.readRun(a.ctx, a.tx, a.b.Run)
 	return err
 }
 
+func onlyAlerts(events []trainer.Event) bool {
+	return !slices.ContainsFunc(events, func(e trainer.Event) bool { return e.Kind != trainer.KindAlert })
+}
+
 func (a *applier) event(e *trainer.Event) error {
-	a.heard = max(a.heard, e.T)
+	if !a.own {
+		a.heard = max(a.heard, e.T)
+	}
 	switch e.Kind {
 	case trainer.KindHello:
 		return a.hello(e.Hello)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -237,4 +238,40 @@ func BenchmarkOpen(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkIngestFile follows an events file of 20 metrics a line into the
+// store: reading, decoding, storing.
+func BenchmarkIngestFile(b *testing.B) {
+	const metrics, steps = 20, 10_000
+	values := map[string]float64{}
+	for m := range metrics {
+		values[fmt.Sprintf("metric/%d", m)] = 1 / float64(m+3)
+	}
+	var stored int64
+	for b.Loop() {
+		b.StopTimer()
+		s := benchStore(b, 1)
+		out, err := trainer.NewWriter(filepath.Join(s.AttemptDir(1, 1), "events.jsonl"), trainer.WriterOptions{Every: time.Second})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for step := range int64(steps) {
+			if err := out.Points(step, values); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := out.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		follow(b, s, 1, 1, 5000)
+		stored += metrics * steps
+		b.StopTimer()
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(stored)/b.Elapsed().Seconds(), "points/s")
 }

@@ -269,34 +269,51 @@ func (rb *rebuilder) readAttempt(run ablation.RunID, number int) (a ablation.Att
 	return a, told, err
 }
 
-// events stores an attempt's events file and returns its done event, if any.
+// events stores an attempt's events, then the runner's own alerts about it,
+// and returns its done event, if any.
 func (rb *rebuilder) events(ctx context.Context, a ablation.Attempt) (*trainer.Done, error) {
-	f := trainer.Follow(filepath.Join(a.Dir, "events.jsonl"), trainer.FollowOptions{})
-	defer f.Close()
 	var done *trainer.Done
 	var offset int64
-	for {
-		lines, err := f.Read(5000)
-		if err != nil {
-			return done, err
-		}
-		if lines.Offset == offset { // nothing more, or no file
-			return done, nil
-		}
-		offset = lines.Offset
-		for _, e := range lines.Events {
+	err := eachLines(filepath.Join(a.Dir, "events.jsonl"), func(l trainer.Lines) error {
+		for _, e := range l.Events {
 			if e.Done != nil {
 				done = e.Done
 			}
 		}
-		b := Batch{Run: a.Run, Attempt: a.Number, Offset: lines.Offset, Events: lines.Events,
-			Malformed: lines.Malformed, Unknown: lines.Unknown, Faults: lines.Faults}
-		err = rb.s.transact(ctx, "store events", func(tx *sql.Tx) error {
-			_, err := rb.s.apply(ctx, tx, b)
+		offset = l.Offset
+		return rb.store(ctx, Batch{Run: a.Run, Attempt: a.Number, Offset: l.Offset, Events: l.Events,
+			Malformed: l.Malformed, Unknown: l.Unknown, Faults: l.Faults})
+	})
+	if err != nil {
+		return done, err
+	}
+	return done, eachLines(filepath.Join(a.Dir, "alerts.jsonl"), func(l trainer.Lines) error {
+		own := slices.DeleteFunc(l.Events, func(e trainer.Event) bool { return e.Kind != trainer.KindAlert })
+		return rb.store(ctx, Batch{Run: a.Run, Attempt: a.Number, Offset: offset, Events: own})
+	})
+}
+
+func (rb *rebuilder) store(ctx context.Context, b Batch) error {
+	return rb.s.transact(ctx, "store events", func(tx *sql.Tx) error {
+		_, err := rb.s.apply(ctx, tx, b)
+		return err
+	})
+}
+
+// eachLines calls take for all that a file of events holds, in parts. A file
+// that is not there holds nothing.
+func eachLines(path string, take func(trainer.Lines) error) error {
+	f := trainer.Follow(path, trainer.FollowOptions{})
+	defer f.Close()
+	var offset int64
+	for {
+		lines, err := f.Read(5000)
+		if err != nil || lines.Offset == offset {
 			return err
-		})
-		if err != nil {
-			return done, err
+		}
+		offset = lines.Offset
+		if err := take(lines); err != nil {
+			return err
 		}
 	}
 }

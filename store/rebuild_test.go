@@ -30,7 +30,7 @@ var dumps = map[string]string{
 	"evaluations": `SELECT * FROM evaluations ORDER BY run, panel, policy, mode, step`,
 	"checkpoints": `SELECT * FROM checkpoints ORDER BY run, attempt, step`,
 	"artifacts":   `SELECT * FROM artifacts ORDER BY run, kind, hash`,
-	"alerts":      `SELECT run, attempt, level, code, text, step, at FROM alerts ORDER BY run, id`,
+	"alerts":      `SELECT run, attempt, level, code, text, step, at FROM alerts ORDER BY run, at, id`,
 	"faults":      `SELECT run, attempt, line, offset, cause, text FROM faults ORDER BY run, rowid`,
 }
 
@@ -157,6 +157,21 @@ func live(t *testing.T, s *Store) {
 	move(2, ablation.EvFailed, func(r *ablation.Run) { r.Cause, r.EndedAt = "exit code 3", clock(9) })
 	start(t, s, 3, 1, 0)
 	train(t, s, 3, 1, 0, 20, false)
+	own := trainer.Event{Kind: trainer.KindAlert, T: at(9999), Alert: &trainer.Alert{Level: "bad", Code: "silent", Text: "nothing received"}}
+	attempts, err := s.Attempts(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Append(t.Context(), Batch{Run: 3, Attempt: 1, Offset: attempts[0].Offset, Events: []trainerEvent{own}}); err != nil {
+		t.Fatalf("an alert of the runner's own: %v", err)
+	}
+	line, err := trainer.Encode(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.AttemptDir(3, 1), "alerts.jsonl"), line, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	move(4, ablation.EvStop, func(r *ablation.Run) { r.Cause, r.EndedAt = "stopped by a person", clock(5) })
 }
 

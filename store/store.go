@@ -174,8 +174,8 @@ func (s *Store) openReaders(path string) error {
 
 // Pragmas stand in the DSN, so that every connection of a pool has them.
 const (
-	writerPragmas = "_journal_mode=WAL&_synchronous=FULL&_busy_timeout=5000&_txlock=immediate&_foreign_keys=on&_cache_size=-16384"
-	readerPragmas = "mode=ro&_query_only=1&_busy_timeout=5000&_cache_size=-4096"
+	writerPragmas = "_journal_mode=WAL&_synchronous=FULL&_busy_timeout=5000&_txlock=immediate&_foreign_keys=on&_cache_size=-8192"
+	readerPragmas = "mode=ro&_query_only=1&_busy_timeout=5000&_cache_size=-2048"
 )
 
 func dsn(path, pragmas string) string {

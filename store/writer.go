@@ -124,8 +124,9 @@ type Commit struct {
 
 // Append stores a batch's events and its offset in one transaction, together
 // with what others append within CommitEvery, and returns once that is on the
-// disk. A batch whose offset lies before the stored one was appended already:
-// ErrConflict. A batch that fails does not take others with it.
+// disk. A batch whose offset is not past the stored one was appended already:
+// ErrConflict; only alerts of the runner's own come at the stored offset. A
+// batch that fails does not take others with it.
 func (w *RunWriter) Append(ctx context.Context, b Batch) (Commit, error) {
 	if w.s.write == nil {
 		return Commit{}, fmt.Errorf("append events of run %d: the store is open for reading only: %w", b.Run, ErrReadOnly)
