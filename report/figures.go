@@ -32,13 +32,13 @@ func (b *builder) figures() {
 	for _, f := range b.in.Study.Study.Factors {
 		add(b.xcurve(f))
 	}
-	drawn := []string{b.primary.Key}
-	for _, m := range curveMetrics {
-		if !slices.Contains(drawn, m) {
-			drawn = append(drawn, m)
-		}
+	add(b.learning(b.primary.Key))
+	rest := slices.DeleteFunc(slices.Clone(curveMetrics), func(m string) bool { return m == b.primary.Key })
+	if len(b.arms) <= mostTogether {
+		add(b.diagnostics(rest))
+		return
 	}
-	for _, m := range drawn {
+	for _, m := range rest {
 		add(b.learning(m))
 	}
 }
@@ -199,7 +199,9 @@ func (b *builder) liftTitle() string {
 	switch {
 	case len(up)+len(open)+len(down)+len(little) == 0:
 		return capital(name) + " by arm"
-	case len(open)+len(down)+len(little) == 0 && len(up) > 1:
+	case len(open)+len(down)+len(little) == 0 && len(up) == 2:
+		return fmt.Sprintf("Both arms lift %s over the SFT checkpoint", name)
+	case len(open)+len(down)+len(little) == 0 && len(up) > 2:
 		return fmt.Sprintf("All %d arms lift %s over the SFT checkpoint", len(up), name)
 	case len(up)+len(down)+len(little) == 0:
 		return "No arm is clear of its SFT checkpoint"

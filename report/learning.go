@@ -14,6 +14,8 @@ import (
 const (
 	mostTogether = 4  // lines with bands in one panel
 	mostPanels   = 24 // small multiples in one figure
+	smoothFrom   = 60 // points from which a line is smoothed
+	smoothShare  = 40 // one window is about 1/20 of the points
 )
 
 // learning draws one metric by step, a line an arm: with a t band from three
@@ -55,11 +57,10 @@ func (b *builder) learning(key string) (Figure, bool) {
 	c.Panels = panels(series, lines)
 	c.Title = b.learningTitle(m)
 	c.Subtitle = b.learningSubtitle(m, seeds)
-	note := "not thinned"
-	if thinned {
-		note = "thinned, extremes kept"
+	notes := thinning(thinned)
+	if n := longest(series); n >= smoothFrom {
+		c.Subtitle += "; " + smoothNote(n)
 	}
-	notes := []string{note}
 	if len(series) > mostPanels {
 		notes = append(notes, fmt.Sprintf("%d of %d arms, in design order", mostPanels, len(series)))
 	}
@@ -105,6 +106,67 @@ func panels(series []chart.Series, lines []chart.Level) []chart.Panel {
 	return out
 }
 
+func thinning(thinned bool) []string {
+	if thinned {
+		return []string{"thinned, extremes kept"}
+	}
+	return []string{"not thinned"}
+}
+
+// half is half the window of a smoothed line; 0 = not smoothed.
+func half(points int) int {
+	if points < smoothFrom {
+		return 0
+	}
+	return max(1, points/smoothShare)
+}
+
+func smoothNote(points int) string {
+	return fmt.Sprintf("moving mean over %d points, raw behind it", 2*half(points)+1)
+}
+
+// diagnostics puts the other curves into one figure, a panel each.
+func (b *builder) diagnostics(keys []string) (Figure, bool) {
+	c := chart.Curves{X: chart.Axis{Title: "RL step"}, Columns: 2, PanelHeight: 105, Title: "How training went"}
+	thinned := false
+	points := 0
+	seeds := map[int]bool{}
+	for _, key := range keys {
+		m := metric(key)
+		panel := chart.Panel{Title: capital(m.Name), Y: &chart.Axis{Unit: m.Unit, FromZero: true}}
+		if m.Rate {
+			panel.Y.Limit = 100
+		}
+		if key == "reward/mean" && slices.ContainsFunc(b.varied(), func(k string) bool { return strings.HasPrefix(k, "reward.") }) {
+			panel.Title += ", each arm's own"
+		}
+		for i := range b.arms {
+			s, n, ok := b.line(&b.arms[i], m)
+			if !ok || len(s.X) < 2 {
+				continue
+			}
+			seeds[n] = true
+			points = max(points, len(s.X))
+			panel.Series = append(panel.Series, s)
+			for _, r := range b.arms[i].runs {
+				thinned = thinned || r.Thinned
+			}
+		}
+		if len(panel.Series) > 0 {
+			c.Panels = append(c.Panels, panel)
+		}
+	}
+	if len(c.Panels) == 0 {
+		return Figure{}, false
+	}
+	c.Subtitle = "by RL step; " + b.seedBands(seeds)
+	if points >= smoothFrom {
+		c.Subtitle += "; " + smoothNote(points) + ", where there are as many"
+	}
+	c.Source = b.evidence(thinning(thinned)...)
+	return Figure{Name: "training", Section: sectionLearning, Chart: c}, true
+}
+
 // line is one arm's mean by step; n is the number of seeds.
 func (b *builder) line(a *armData, m Metric) (chart.Series, int, bool) {
 	s := chart.Series{Label: a.Label, Style: a.Style}
@@ -136,7 +198,13 @@ func (b *builder) line(a *armData, m Metric) (chart.Series, int, bool) {
 		s.Low, s.High = append(s.Low, low), append(s.High, high)
 	}
 	s.Band = band
-	if !band && len(runs) > 1 {
+	if h := half(len(s.Y)); h > 0 {
+		s.Threads = [][]chart.XY{thread(s)}
+		s.Y = stats.MovingMean(s.Y, h)
+		if band {
+			s.Low, s.High = stats.MovingMean(s.Low, h), stats.MovingMean(s.High, h)
+		}
+	} else if !band && len(runs) > 1 {
 		s.Threads = threads(runs, m)
 	}
 	for _, y := range slices.Backward(s.Y) {
@@ -191,6 +259,15 @@ func at(runs [][]ablation.Point, step int64) []float64 {
 	return out
 }
 
+// thread is a line as it was before smoothing.
+func thread(s chart.Series) []chart.XY {
+	out := make([]chart.XY, len(s.X))
+	for i := range s.X {
+		out[i] = chart.XY{X: s.X[i], Y: s.Y[i]}
+	}
+	return out
+}
+
 func threads(runs [][]ablation.Point, m Metric) [][]chart.XY {
 	out := make([][]chart.XY, len(runs))
 	for i, pts := range runs {
@@ -221,6 +298,11 @@ func (b *builder) learningTitle(m Metric) string {
 }
 
 func (b *builder) learningSubtitle(m Metric, seeds map[int]bool) string {
+	return m.with() + "; " + b.seedBands(seeds)
+}
+
+// seedBands says what a line and its band are.
+func (b *builder) seedBands(seeds map[int]bool) string {
 	ns := slices.Sorted(maps.Keys(seeds))
 	words := make([]string, len(ns))
 	for i, n := range ns {
@@ -230,16 +312,13 @@ func (b *builder) learningSubtitle(m Metric, seeds map[int]bool) string {
 	if len(ns) == 1 {
 		count = plural(ns[0], "seed", "seeds")
 	}
-	parts := []string{m.with()}
 	switch {
 	case ns[0] >= stats.UsefulSeeds:
-		parts = append(parts, fmt.Sprintf("line: mean, band: %s t interval over %s", b.levelWord(), count))
+		return fmt.Sprintf("line: mean, band: %s t interval over %s", b.levelWord(), count)
 	case ns[len(ns)-1] == 1:
-		parts = append(parts, "one seed, no band")
+		return "one seed, no band"
 	case ns[len(ns)-1] < stats.UsefulSeeds:
-		parts = append(parts, fmt.Sprintf("line: mean over %s, thin lines: single seeds, no band below %d", count, stats.UsefulSeeds))
-	default:
-		parts = append(parts, fmt.Sprintf("line: mean over %s, band: %s t interval from %d seeds on", count, b.levelWord(), stats.UsefulSeeds))
+		return fmt.Sprintf("line: mean over %s, thin lines: single seeds, no band below %d", count, stats.UsefulSeeds)
 	}
-	return strings.Join(parts, "; ")
+	return fmt.Sprintf("line: mean over %s, band: %s t interval from %d seeds on", count, b.levelWord(), stats.UsefulSeeds)
 }

@@ -183,6 +183,9 @@ func (w *viewer) reproduce() templates.ReportSection {
 	s := templates.ReportSection{ID: "reproduce", Title: "Reproduce", Blocks: []templates.ReportBlock{{Code: p.Commands}}}
 	var facts []string
 	for _, k := range sortedKeys(p.Trainer) {
+		if len(p.Trainer[k]) > 60 {
+			continue // a remark, not a fact
+		}
 		facts = append(facts, k+" "+p.Trainer[k])
 	}
 	if len(facts) > 0 {

@@ -180,6 +180,10 @@ func (w *viewer) chunks(rows [][]cell, t templates.ReportTable) []templates.Repo
 			}
 		}
 	}
+	t.Rows = rows
+	dropColumns(&t) // arms without a run
+	rows, n = t.Rows, len(t.Head)-1
+	t.Rows = nil
 	var out []templates.ReportTable
 	for from := 0; from < n; from += mostArms {
 		to := min(from+mostArms, n)

@@ -289,7 +289,7 @@ func (c Curves) panel(p pen, panel Panel, all shared, b box, x0 float64) {
 	if xAxis.Ticks != nil {
 		inset = 12 // levels of a factor stand clear of the ends
 	}
-	xl, xh, xt := xAxis.tight(ex, max(2, int((b.right-b.left)/46)))
+	xl, xh, xt := xAxis.tight(ex, max(2, int((b.right-b.left)/36)))
 	yl, yh, yt := yAxis.span(ey, c.yCount())
 	xs := scale{xl, xh, b.left + inset, b.right - inset, xAxis.Log}
 	ys := scale{yl, yh, b.bottom, b.top, yAxis.Log}
