@@ -47,6 +47,7 @@ type Store struct {
 	st    statements
 	codec *codec
 
+	writing      sync.Mutex // held by the one write transaction, until what it gave is settled
 	names, words interner
 	arms         armCache
 
@@ -219,6 +220,8 @@ func (s *Store) transact(ctx context.Context, what string, fn func(*sql.Tx) erro
 	if s.write == nil {
 		return fmt.Errorf("%s: the store is open for reading only: %w", what, ErrReadOnly)
 	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, plain(s.dir, err))
