@@ -2,7 +2,6 @@ package ablation
 
 import (
 	"fmt"
-	"math"
 	"strings"
 )
 
@@ -66,13 +65,8 @@ func (f Field) limits() string {
 	if f.Unit != "" {
 		unit = " " + f.Unit
 	}
-	if math.IsInf(f.Max, 1) {
-		return fmt.Sprintf(" of at least %v%s", f.Min, unit)
-	}
 	return fmt.Sprintf(" from %v to %v%s", f.Min, f.Max, unit)
 }
-
-var inf = math.Inf(1)
 
 // fields is the schema of a recipe, in the order of the form.
 var fields = []Field{

@@ -18,12 +18,11 @@ type judge struct {
 	world *synth.World
 	out   *trainer.Writer
 
-	n                         float64
-	delivered, strict, proven float64
-	passes                    map[string]float64 // by profile
-	checks                    map[string][2]float64
-	results                   []ablation.QueryResult
-	hash                      uint64
+	n, delivered, proven float64
+	passes               map[string]float64 // by profile
+	checks               map[string][2]float64
+	results              []ablation.QueryResult
+	hash                 uint64
 }
 
 // trip plays the i-th query: the annotated plan, or the solver's.
