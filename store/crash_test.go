@@ -3,6 +3,7 @@ package store
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -224,6 +225,32 @@ func TestAppendRefusesWhatWasAppended(t *testing.T) {
 	}
 	if got := series(t, s, 1, "x"); len(got.Points) != 2 {
 		t.Errorf("%d points, want 2", len(got.Points))
+	}
+}
+
+// TestALoneBatchIsStoredAtOnce: only batches that follow soon are collected.
+func TestALoneBatchIsStoredAtOnce(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{CommitEvery: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create(t, s, 1)
+	start(t, s, 1, 1, 0)
+	(&feeder{t: t, w: s.RunWriter(), run: 1, attempt: 1}).append(points(1, map[string]float64{"x": 1}))
+	waits := make(chan error, 1)
+	go func() {
+		_, err := s.RunWriter().Append(t.Context(), Batch{Run: 1, Attempt: 1, Offset: 500, Events: []trainerEvent{points(2, map[string]float64{"x": 1})}})
+		waits <- err
+	}()
+	time.Sleep(20 * time.Millisecond) // either way it ends the same
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waits; err != nil && !errors.Is(err, ErrClosed) {
+		t.Errorf("a batch that waits while the store closes: %v, want nil or ErrClosed", err)
+	}
+	if _, err := s.RunWriter().Append(t.Context(), Batch{Run: 1, Attempt: 1, Offset: 900}); !errors.Is(err, ErrClosed) {
+		t.Errorf("Append to a closed store = %v, want ErrClosed", err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 func TestCreateStudyAndReadItBack(t *testing.T) {
 	s := open(t, t.TempDir())
-	st, planned := study(t, "rewards", 2)
+	st, _ := study(t, "rewards", 2)
 	st.Factors = append(st.Factors, ablation.Factor{Key: "algorithm.group_size", Levels: []any{int64(4), int64(8)}})
 	planned, err := ablation.Expand(st)
 	if err != nil {
