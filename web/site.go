@@ -71,6 +71,14 @@ type site struct {
 
 // New returns the handler of the whole site. It starts nothing.
 func New(c Config) (http.Handler, error) {
+	s, err := newSite(c)
+	if err != nil {
+		return nil, err
+	}
+	return s.handler(), nil
+}
+
+func newSite(c Config) (*site, error) {
 	if c.Store == nil {
 		return nil, errors.New("web: Config.Store is missing")
 	}
@@ -90,5 +98,5 @@ func New(c Config) (http.Handler, error) {
 	}
 	s.assets = files
 	s.links = templates.Assets{Style: assetLink(files, "app.css"), Script: assetLink(files, "app.js"), Icon: assetLink(files, "icon.svg")}
-	return s.handler(), nil
+	return s, nil
 }

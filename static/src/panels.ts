@@ -42,6 +42,8 @@ export interface ChartConfig {
 
 type XAxis = "step" | "elapsed" | "hours" | "tokens";
 
+const byNames: Record<XAxis, string> = { step: "step", elapsed: "elapsed time", hours: "device-hours", tokens: "tokens seen" };
+
 const xNames: Record<XAxis, string> = { step: "step", elapsed: "min", hours: "device-hours", tokens: "M tokens" };
 
 // Panel is one figure: a metric, maybe only some of its arms.
@@ -93,7 +95,7 @@ export class Panels {
     this.data.exact = this.smoothing > 0;
     if (this.x === "step") this.data.range = this.zoomed;
     this.live = new Live({ frame: (f) => this.frame(f), stale: () => this.stale() });
-    this.seen = new IntersectionObserver((entries) => this.scrolled(entries), { rootMargin: "200px" });
+    this.seen = new IntersectionObserver((entries) => this.scrolled(entries), { rootMargin: "300px" });
     document.addEventListener("theme", () => {
       for (const p of this.panels) p.chart.restyle();
     });
@@ -519,7 +521,7 @@ export class Panels {
     if (this.zoomed) parts.push(`${xNames[this.x]} ${fixed(this.zoomed[0], 0)}–${fixed(this.zoomed[1], 0)}; esc: all`);
     p.subtitle.textContent = p.arms ? seeds : parts.join("; ");
     if (p.main && p.source) {
-      p.title.textContent = finding(own, info) ?? `${info.label} by ${this.x === "step" ? "step" : xNames[this.x]}`;
+      p.title.textContent = finding(own, info) ?? `${info.label} by ${byNames[this.x]}`;
       p.source.textContent = this.sourceLine(p.metric, own, constants, info);
     }
   }
