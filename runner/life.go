@@ -299,12 +299,7 @@ func (l *life) alert(ctx context.Context, a trainer.Alert) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
 	b := store.Batch{Run: l.run.ID, Attempt: l.attempt.Number, Offset: l.attempt.Offset, Events: []trainer.Event{e}}
-	err := l.append(ctx, b)
-	if errors.Is(err, ablation.ErrConflict) { // a store that takes events only with new bytes, or as a new segment
-		b.Segment = true
-		err = l.append(ctx, b)
-	}
-	err = errors.Join(appendEvent(filepath.Join(l.attempt.Dir, alertsFile), e), err)
+	err := errors.Join(appendEvent(filepath.Join(l.attempt.Dir, alertsFile), e), l.append(ctx, b))
 	if err != nil {
 		l.r.log.Error("store alert", "run", l.run.ID, "code", a.Code, "text", a.Text, "err", err)
 		return
