@@ -92,17 +92,34 @@ func (b *builder) sick() {
 			what = append(what, fmt.Sprintf("%d attempts; the last went on from step %d", n, r.Attempts[n-1].FirstStep))
 		}
 		what = append(what, r.notFinite()...)
-		for _, a := range r.Alerts {
-			if a.Level == "bad" || a.Level == "warn" {
-				what = append(what, fmt.Sprintf("alert at step %d: %s", a.Step, a.Text))
-			}
-		}
+		what = append(what, r.alerts()...)
 		if len(what) == 0 {
 			continue
 		}
 		used := slices.ContainsFunc(b.arms, func(a armData) bool { return slices.Contains(a.Runs, r.Run.ID) })
 		b.report.Sick = append(b.report.Sick, Sick{Run: r.Run.ID, Arm: r.Run.Arm.Index, Seed: r.Run.Seed, State: r.Run.State, Used: used, What: strings.Join(what, "; ")})
 	}
+}
+
+// mostAlerts bounds how many alerts of a run are told one by one.
+const mostAlerts = 3
+
+func (r RunData) alerts() []string {
+	var out []string
+	more := 0
+	for _, a := range r.Alerts {
+		switch {
+		case a.Level != "bad" && a.Level != "warn":
+		case len(out) < mostAlerts:
+			out = append(out, fmt.Sprintf("alert at step %d: %s", a.Step, strings.TrimSuffix(a.Text, ".")))
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("%d more alerts", more))
+	}
+	return out
 }
 
 // notFinite describes NaN and infinities among the drawn series.

@@ -27,12 +27,12 @@ func (b *builder) headline() string {
 	return strings.Join(parts, " ")
 }
 
-// best is the arm with the highest mean of the primary metric.
+// best is the arm with the best mean of the primary metric.
 func (b *builder) best() *armData {
 	var best *armData
 	for i := range b.arms {
 		a := &b.arms[i]
-		if a.value.Seeds > 0 && isFinite(float64(a.value.Mean)) && (best == nil || a.value.Mean > best.value.Mean) {
+		if a.value.Seeds > 0 && isFinite(float64(a.value.Mean)) && (best == nil || b.primary.beats(float64(a.value.Mean), float64(best.value.Mean))) {
 			best = a
 		}
 	}
@@ -44,9 +44,9 @@ func (b *builder) liftSentence(a *armData) string {
 	m := b.primary
 	lift, ok := b.over(OverSFT, a.Index)
 	if !ok {
-		s := fmt.Sprintf("%s reaches %s of %s", a.Label, m.value(float64(a.value.Mean)), m.Name)
-		if m.Rate {
-			s = fmt.Sprintf("%s reaches %s %s", a.Label, m.value(float64(a.value.Mean)), m.Name)
+		s := fmt.Sprintf("%s has the best %s, %s", a.Label, m.Name, m.value(float64(a.value.Mean)))
+		if len(b.arms) == 1 {
+			s = fmt.Sprintf("%s reaches %s of %s", a.Label, m.value(float64(a.value.Mean)), m.Name)
 		}
 		if iv := a.value.main(); iv != nil {
 			s += " " + m.span(iv, false)

@@ -29,6 +29,7 @@ func metric(key string) Metric {
 	if m.Name == "" {
 		m.Name = strings.ReplaceAll(strings.TrimPrefix(key, "ood/"), "_", " ")
 	}
+	m.Lower = strings.Contains(key, "loss") || strings.Contains(key, "error") || strings.HasPrefix(key, "time/")
 	for _, r := range rates {
 		if strings.HasPrefix(key, r) {
 			m.Rate, m.Unit, m.Points = true, "%", "points"
@@ -69,6 +70,14 @@ func (m Metric) shown(v float64) float64 {
 		return 100 * v
 	}
 	return v
+}
+
+// beats says whether a is better than b.
+func (m Metric) beats(a, b float64) bool {
+	if m.Lower {
+		return a < b
+	}
+	return a > b
 }
 
 // with is the name followed by the unit: "sampled success, %".

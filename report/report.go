@@ -62,6 +62,7 @@ type Metric struct {
 	Unit   string `json:"unit"`   // "%", "nats", "tokens", ""
 	Points string `json:"points"` // unit of differences: "points" for rates
 	Rate   bool   `json:"rate"`   // a fraction, shown in %
+	Lower  bool   `json:"lower_is_better,omitempty"`
 }
 
 // A Guard says whether the arms may be compared.

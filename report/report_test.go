@@ -247,12 +247,25 @@ func TestSafeCell(t *testing.T) {
 	}
 }
 
+// Reports of the demo's size and of 500 runs, from data to value.
 func BenchmarkBuild(b *testing.B) {
-	in := scaleStudy().input()
-	in.Options.Resamples = 2000
-	for b.Loop() {
-		if _, err := Build(in); err != nil {
-			b.Fatal(err)
-		}
+	big := rewardStudy()
+	big.queries = 256
+	big.study.Factors = []ablation.Factor{{Key: "algorithm.lr", Levels: nil}}
+	for i := range 100 {
+		big.study.Factors[0].Levels = append(big.study.Factors[0].Levels, 1e-4*float64(i+1))
+	}
+	big.study.Seeds = []uint64{1, 2, 3, 4, 5}
+	big.gain = func(a ablation.Arm) float64 { return 0.1 + 0.002*float64(a.Index) }
+	for name, m := range map[string]maker{"8 runs": rewardStudy(), "500 runs": big} {
+		in := m.input()
+		in.Options.Resamples = 2000
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Build(in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -80,11 +80,21 @@ func (w *viewer) summary() *templates.ReportTable {
 		})
 	}
 	dropColumns(t)
-	t.Note = "best: highest mean. = best: difference from it undecided after Holm, on the same queries and seeds. Differences are paired by query and seed."
+	t.Note = w.bestWord() + " = best: difference from it undecided after Holm, on the same queries and seeds. Differences are paired by query and seed."
+	if w.ownBaselines() {
+		t.Note += " The SFT checkpoint differs between arms, so it is no common line: each arm is compared with its own."
+	}
 	if w.twoSeeds() {
 		t.Note += " A t interval over 2 seeds is too wide to say anything and is left out; report.json has it."
 	}
 	return t
+}
+
+func (w *viewer) bestWord() string {
+	if w.r.Metric.Lower {
+		return "best: lowest mean."
+	}
+	return "best: highest mean."
 }
 
 func num0(s string) cell { return cell{Text: s, Number: true} }
@@ -95,6 +105,12 @@ func (w *viewer) seedInterval(e Estimate) *Interval {
 		return nil
 	}
 	return e.Seed
+}
+
+// ownBaselines says whether arms were compared with checkpoints of their own.
+func (w *viewer) ownBaselines() bool {
+	compared := slices.ContainsFunc(w.r.Comparisons, func(c Comparison) bool { return c.Family == OverSFT })
+	return compared && !slices.ContainsFunc(w.r.Baselines, func(l Baseline) bool { return l.Key == "sft" })
 }
 
 func (w *viewer) twoSeeds() bool {
@@ -111,7 +127,7 @@ func (w *viewer) queries(e Estimate) string {
 func (w *viewer) bestArm() int {
 	best, value := -1, 0.0
 	for _, r := range w.r.Results {
-		if r.Metric.Key == w.r.Metric.Key && isFinite(float64(r.Mean)) && (best < 0 || float64(r.Mean) > value) {
+		if r.Metric.Key == w.r.Metric.Key && isFinite(float64(r.Mean)) && (best < 0 || r.Metric.beats(float64(r.Mean), value)) {
 			best, value = r.Arm, float64(r.Mean)
 		}
 	}

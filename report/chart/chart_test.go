@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 var show = flag.String("show", "", "folder to write the sample figures to, for looking at them")
@@ -168,6 +171,87 @@ func wellFormed(t *testing.T, name string, svg []byte) {
 			return
 		} else if err != nil {
 			t.Fatalf("SVG(%s) is not well formed: %v", name, err)
+		}
+	}
+}
+
+// Every text lies inside the picture: nothing is cut off at an edge.
+func TestNothingIsClipped(t *testing.T) {
+	type text struct {
+		X      float64 `xml:"x,attr"`
+		Size   string  `xml:"font-size,attr"`
+		Weight string  `xml:"font-weight,attr"`
+		Family string  `xml:"font-family,attr"`
+		Body   string  `xml:",chardata"`
+	}
+	for name, c := range samples() {
+		inline, err := InlineSVG(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newPen(draw.New(vgsvg.New(10, 10)))
+		d := xml.NewDecoder(strings.NewReader(inline))
+		for {
+			tok, err := d.Token()
+			if err != nil {
+				break
+			}
+			start, ok := tok.(xml.StartElement)
+			if !ok || start.Name.Local != "text" {
+				continue
+			}
+			var x text
+			if err := d.DecodeElement(&x, &start); err != nil {
+				t.Fatal(err)
+			}
+			f := face{bold: x.Weight == "bold", mono: strings.Contains(x.Family, "Mono")}
+			fmt.Sscanf(x.Size, "%g", &f.size)
+			if end := x.X + p.width(f, x.Body); x.X < -0.5 || end > Width+0.5 {
+				t.Errorf("%s: %q runs from %.1f to %.1f of %.0f", name, x.Body, x.X, end, Width)
+			}
+		}
+	}
+}
+
+func TestLabelsKeepApart(t *testing.T) {
+	for _, places := range [][]float64{{50, 50, 50, 50}, {0, 1, 2, 99, 100}, {10}, {100, 100, 100}, {0, 0, 0}, {20, 60, 61, 62, 20}} {
+		var tags []tag
+		for _, y := range places {
+			tags = append(tags, tag{from: y, y: y})
+		}
+		spread(tags, 0, 100)
+		for i := range tags {
+			if i > 0 && tags[i].y-tags[i-1].y < labelGap-1e-9 {
+				t.Errorf("labels at %v: %d and %d are %.2f apart, want %.1f", places, i-1, i, tags[i].y-tags[i-1].y, labelGap)
+			}
+			if tags[i].y < -2.1 || tags[i].y > 102.1 {
+				t.Errorf("labels at %v: %d stands at %.1f, outside", places, i, tags[i].y)
+			}
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		axis Axis
+		e    extent
+		want string
+	}{
+		{Axis{FromZero: true, Unit: "%", Limit: 100}, extent{3, 33}, "0 10 20 30 40 %"},
+		{Axis{FromZero: true, Limit: 100}, extent{3, 97}, "0 20 40 60 80 100"},
+		{Axis{}, extent{-4, 12}, "−5 0 5 10 15"},
+		{Axis{}, extent{0.002, 0.011}, "0.002 0.004 0.006 0.008 0.010 0.012"},
+		{Axis{FromZero: true}, extent{0, 9000}, "0 2k 4k 6k 8k 10k"},
+		{Axis{}, extent{0.5, 0.5}, "0.44 0.46 0.48 0.50 0.52 0.54 0.56"},
+		{Axis{FromZero: true}, extent{0, 0}, "0.0 0.2 0.4 0.6 0.8 1.0"},
+	} {
+		_, _, ticks := c.axis.span(c.e, 5)
+		var got []string
+		for _, tk := range ticks {
+			got = append(got, tk.Label)
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("ticks of %v = %q, want %q", c.e, s, c.want)
 		}
 	}
 }
