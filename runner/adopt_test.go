@@ -20,7 +20,7 @@ func TestAdoption(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	g := newRig(t, data, rigOptions{})
-	long := g.launch(60, 2, "ok", 20*time.Millisecond)
+	long := g.launch(400, 2, "ok", 20*time.Millisecond) // alive long enough for a slow machine to look
 	brief := g.launch(6, 1, "7", 20*time.Millisecond)[0]
 	for _, run := range long {
 		g.waitStep(run.ID, 3)
@@ -38,8 +38,8 @@ func TestAdoption(t *testing.T) {
 	}
 	for _, run := range long {
 		got := g.wait(run.ID, ablation.Succeeded)
-		if points := g.series(run.ID, "reward/mean"); len(points) != 60 || got.Attempt != 1 {
-			t.Errorf("adopted run has %d points in attempt %d, want 60 in 1", len(points), got.Attempt)
+		if points := g.series(run.ID, "reward/mean"); len(points) != 400 || got.Attempt != 1 {
+			t.Errorf("adopted run has %d points in attempt %d, want 400 in 1", len(points), got.Attempt)
 		}
 	}
 }
