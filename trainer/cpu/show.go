@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"math"
 
 	"alidade/sandbox/travel/compact"
 	"alidade/trainer"
@@ -48,7 +49,7 @@ func (r *run) showGroups(all []*rollout, step int64) error {
 // record writes a finished rollout down. Evaluation has no reward of its own:
 // the strict success stands for it.
 func (r *run) record(o *rollout, phase, policy, mode string) trainer.Trajectory {
-	t := o.s.Trajectory(o.entropy, o.logprob)
+	t := o.s.Trajectory(rounded(o.entropy), rounded(o.logprob))
 	t.ID = fmt.Sprintf("%s-%s-%d-%d", phase, policy, o.group, o.index)
 	t.Group = fmt.Sprintf("%s-%s-%d", phase, policy, o.group)
 	t.Phase, t.Policy, t.Mode, t.Rollout = phase, policy, mode, o.index
@@ -59,4 +60,13 @@ func (r *run) record(o *rollout, phase, policy, mode string) trainer.Trajectory 
 		t.Components = []trainer.Component{{Name: "success", Value: t.Reward}}
 	}
 	return t
+}
+
+// rounded copies xs to four decimals, which halves the size of a record.
+func rounded(xs []float32) []float32 {
+	out := make([]float32, len(xs))
+	for i, x := range xs {
+		out[i] = float32(math.Round(float64(x)*1e4) / 1e4)
+	}
+	return out
 }

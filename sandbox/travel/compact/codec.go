@@ -1,6 +1,9 @@
 package compact
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // codec is one labelling: which token names which city and row. Labels are
 // given out in a random order, rows when they are first shown.
@@ -226,17 +229,17 @@ func (w *World) Write(t Trace, labels uint64) Script {
 
 // Show writes tokens in words, for people.
 func Show(tokens []Token) string {
-	words := Words()
-	out := ""
+	all := words()
+	var b strings.Builder
 	for i, t := range tokens {
 		if i > 0 {
-			out += " "
+			b.WriteByte(' ')
 		}
-		if t < 0 || t >= VocabSize {
-			out += fmt.Sprintf("?%d", t)
+		if t < 0 || int(t) >= len(all) {
+			fmt.Fprintf(&b, "?%d", t)
 			continue
 		}
-		out += words[t]
+		b.WriteString(all[t])
 	}
-	return out
+	return b.String()
 }

@@ -1,6 +1,9 @@
 package compact
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // Token is a word of the compact language, 0 ≤ t < [VocabSize].
 type Token = int32
@@ -152,15 +155,17 @@ func families() []family {
 }
 
 // Words returns the vocabulary, for people.
-func Words() []string {
-	words := make([]string, VocabSize)
+func Words() []string { return append([]string(nil), words()...) }
+
+var words = sync.OnceValue(func() []string {
+	list := make([]string, VocabSize)
 	for _, f := range families() {
 		for i := range f.n {
-			words[int(f.first)+i] = f.word(i)
+			list[int(f.first)+i] = f.word(i)
 		}
 	}
-	return words
-}
+	return list
+})
 
 // tok returns the i-th token of a family.
 func tok(first Token, i int) Token { return first + Token(i) }
