@@ -67,6 +67,9 @@ func sumSquaresavx512(x *float32, n int) float64
 func scores4avx512(scores, q, keys, values *float32, groups int)
 
 //go:noescape
+func scores2avx512(scores, q, keys, values *float32, groups int)
+
+//go:noescape
 func scores1avx512(scores, q, keys, values *float32, groups int)
 
 //go:noescape
@@ -81,7 +84,7 @@ func avx512() assembly {
 		logSoftmax: logSoftmaxavx512, logSoftmaxBack: logSoftmaxBackavx512,
 		normRows: normRowsavx512, normBack: normBackavx512, relu2: relu2avx512, relu2Back: relu2Backavx512,
 		add: addavx512, rotate: rotateavx512, adam: adamavx512, sumSquares: sumSquaresavx512,
-		scores4: scores4avx512, scores1: scores1avx512, values: valuesavx512, transpose8: transpose8avx512,
+		scores4: scores4avx512, scores2: scores2avx512, scores1: scores1avx512, values: valuesavx512, transpose8: transpose8avx512,
 	}
 }
 
@@ -125,6 +128,9 @@ func sumSquaresavx2(x *float32, n int) float64
 func scores4avx2(scores, q, keys, values *float32, groups int)
 
 //go:noescape
+func scores2avx2(scores, q, keys, values *float32, groups int)
+
+//go:noescape
 func scores1avx2(scores, q, keys, values *float32, groups int)
 
 //go:noescape
@@ -139,6 +145,6 @@ func avx2() assembly {
 		logSoftmax: logSoftmaxavx2, logSoftmaxBack: logSoftmaxBackavx2,
 		normRows: normRowsavx2, normBack: normBackavx2, relu2: relu2avx2, relu2Back: relu2Backavx2,
 		add: addavx2, rotate: rotateavx2, adam: adamavx2, sumSquares: sumSquaresavx2,
-		scores4: scores4avx2, scores1: scores1avx2, values: valuesavx2, transpose8: transpose8avx2,
+		scores4: scores4avx2, scores2: scores2avx2, scores1: scores1avx2, values: valuesavx2, transpose8: transpose8avx2,
 	}
 }

@@ -36,6 +36,7 @@ type assembly struct {
 	adam           func(p, g, m, v *float32, n int, s *adamStep[float32])
 	sumSquares     func(x *float32, n int) float64
 	scores4        func(scores, q, keys, values *float32, groups int)
+	scores2        func(scores, q, keys, values *float32, groups int)
 	scores1        func(scores, q, keys, values *float32, groups int)
 	values         func(out, p, v *float32, ldv, n int)
 	transpose8     func(dst, src *float32, ld, groups int)
@@ -139,17 +140,25 @@ func wrapAttention(k *kernels[float32], a assembly) {
 	k.attend = func(out, q, keys, values []float32, ldv, n int, scale float32, scores []float32) {
 		blocks := (n + keyBlock - 1) / keyBlock
 		_, _, _ = scores[blocks*keyBlock-1], keys[blocks*keyBlock*HeadDim-1], values[(n-1)*ldv+HeadDim-1]
-		four := blocks / 4
-		if four > 0 {
-			a.scores4(&scores[0], &q[0], &keys[0], &values[0], four)
-		}
-		if done, rest := four*4*keyBlock, blocks%4; rest > 0 {
-			a.scores1(&scores[done], &q[0], &keys[done*HeadDim], &values[min(done*ldv, len(values)-1)], rest)
-		}
+		a.scoreBlocks(scores, q, keys, values, ldv, blocks)
 		fillTail(scores[:blocks*keyBlock], n, float32(math.Inf(-1)))
 		a.softmax(&scores[0], blocks*keyBlock, scale)
 		a.values(&out[0], &scores[0], &values[0], 4*ldv, n)
 	}
+}
+
+// scoreBlocks scores keys four blocks at a time, then two, then one.
+func (a *assembly) scoreBlocks(scores, q, keys, values []float32, ldv, blocks int) {
+	at := 0
+	score := func(f func(scores, q, keys, values *float32, groups int), groups, size int) {
+		if groups > 0 {
+			f(&scores[at], &q[0], &keys[at*HeadDim], &values[min(at*ldv, len(values)-1)], groups)
+			at += groups * size * keyBlock
+		}
+	}
+	score(a.scores4, blocks/4, 4)
+	score(a.scores2, blocks%4/2, 2)
+	score(a.scores1, blocks%2, 1)
 }
 
 // fillTail writes v from n up to the next multiple of 16, which it returns.

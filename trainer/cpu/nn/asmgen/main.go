@@ -33,7 +33,7 @@ func main() {
 		{Name: "avx512", Reg: "Z", Lanes: 16, Wide: true},
 		{Name: "avx2", Reg: "Y", Lanes: 8},
 	} {
-		for _, part := range []string{"gemm", "vector", "attend"} {
+		for _, part := range []string{"gemm", "softmax", "vector", "attend"} {
 			if err := write(t, part); err != nil {
 				fmt.Fprintln(os.Stderr, "asmgen:", err)
 				os.Exit(1)
