@@ -91,6 +91,7 @@ type TurnView struct {
 	Table    *ObsTable
 	Text     string // untrusted
 	More     string // "showing 4,000 of 120,000 characters"
+	Final    bool   // the answer turn
 	Answer   string // untrusted
 	AnswerOf string // "plan as written, 806 tokens"
 	LoadURL  string // fragment of the whole turn, when this one is cut

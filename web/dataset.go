@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-chi/chi/v5"
 
@@ -79,16 +80,35 @@ func datasetView(a ablation.Artifact, set string, page int, now time.Time) templ
 	}
 	v.Sets.Label = "Set"
 	v.Card = append(v.Card, templates.CardLine{Label: "hash", Value: a.Hash}, templates.CardLine{Label: "folder", Value: a.Path})
-	for _, k := range sortedNotes(a.Provenance) {
-		if of, ok := a.Provenance[k].(map[string]any); ok && k == "of" {
-			for _, part := range sortedNotes(of) {
-				v.Card = append(v.Card, templates.CardLine{Label: strings.ToLower(part), Value: noteText(of[part])})
-			}
-			continue
+	of, _ := a.Provenance["of"].(map[string]any)
+	told := map[string]bool{}
+	line := func(label string, value any) {
+		if label = keyWords(label); !told[label] {
+			told[label] = true
+			v.Card = append(v.Card, templates.CardLine{Label: label, Value: noteText(value)})
 		}
-		v.Card = append(v.Card, templates.CardLine{Label: strings.ReplaceAll(k, "_", " "), Value: noteText(a.Provenance[k])})
+	}
+	for _, k := range sortedNotes(of) {
+		line(k, of[k])
+	}
+	for _, k := range sortedNotes(a.Provenance) {
+		if k != "of" {
+			line(k, a.Provenance[k])
+		}
 	}
 	return v
+}
+
+// keyWords writes "BudgetFactor" and "panel_hash" as words.
+func keyWords(key string) string {
+	var b strings.Builder
+	for i, r := range key {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.ReplaceAll(b.String(), "_", " ")
 }
 
 func datasetLink(hash, set string, page int) string {

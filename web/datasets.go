@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -129,6 +130,9 @@ func noteText(v any) string {
 	case string:
 		return x
 	case float64:
+		if x != math.Trunc(x) {
+			return strconv.FormatFloat(x, 'g', 4, 64)
+		}
 		return strconv.FormatFloat(x, 'f', -1, 64)
 	case bool:
 		return map[bool]string{true: "yes", false: "no"}[x]

@@ -37,6 +37,11 @@ func rescore(group []trainer.Trajectory) []rescored {
 			return nil
 		}
 	}
+	own, said := statsOf(rewardsOf(group)), groupSpread(group)
+	scale := 1.0 // the trainer's SD over ours, which divides by G
+	if own.sd > 0 {
+		scale = said.sd / own.sd
+	}
 	var out []rescored
 	for _, rule := range otherRewards {
 		rewards := make([]float64, len(group))
@@ -46,6 +51,7 @@ func rescore(group []trainer.Trajectory) []rescored {
 			}
 		}
 		r := rescored{name: rule.name, stats: statsOf(rewards), advantages: make([]float64, len(group))}
+		r.stats.sd *= scale
 		for i, x := range rewards {
 			if r.stats.sd > 0 {
 				r.advantages[i] = (x - r.stats.mean) / r.stats.sd

@@ -60,7 +60,7 @@ func divisorOf(group []trainer.Trajectory, s spread) float64 {
 // splitOf draws each advantage as a diverging stack of reward components.
 func splitOf(group []trainer.Trajectory) *templates.SplitView {
 	const left, width, pitch = 78.0, 560.0, 24.0
-	stats := statsOf(rewardsOf(group))
+	stats := groupSpread(group)
 	divisor := divisorOf(group, stats)
 	names := componentsIn(group)
 	parts := make([][]float64, len(names))
@@ -162,7 +162,7 @@ func shareOf(group []trainer.Trajectory) *templates.ShareView {
 	const width = 560.0
 	rewards := rewardsOf(group)
 	stats := statsOf(rewards)
-	v := &templates.ShareView{ViewBox: "0 0 560 30"}
+	v := &templates.ShareView{ViewBox: "0 0 560 32"}
 	x, best, bestShare := 0.0, "", 0.0
 	type share struct {
 		name string
@@ -205,7 +205,7 @@ func shareOf(group []trainer.Trajectory) *templates.ShareView {
 		w := s.of / positive * width
 		v.Segs = append(v.Segs, templates.CostSeg{Class: class, X: unit(x), W: unit(max(w-1, .5)), Title: label + " " + fixed(s.of*100, 0) + thin + "%"})
 		if w > 30 {
-			v.Labels = append(v.Labels, templates.ChartLabel{X: unit(x), Y: "26", Text: fixed(s.of*100, 0) + thin + "%"})
+			v.Labels = append(v.Labels, templates.ChartLabel{X: unit(x), Y: "28", Text: fixed(s.of*100, 0) + thin + "%"})
 		}
 		x += w
 	}

@@ -77,7 +77,7 @@ func drawGroups(run ablation.RunID, names []string, rewards map[string][]float64
 	for _, share := range []float64{0, .5, 1} {
 		d.Grid += fmt.Sprintf("M0 %sH%s", unit(y(low+share*(high-low))), unit(width))
 	}
-	pitch := width / float64(len(names))
+	pitch := min(width/float64(len(names)), 56)
 	for i, name := range names {
 		x := (float64(i) + .5) * pitch
 		item := templates.GroupStripItem{

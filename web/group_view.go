@@ -19,7 +19,7 @@ func groupView(run ablation.Run, group []trainer.Trajectory, step []store.Trajec
 	v := templates.GroupView{Query: first.Query.Text, Tags: groupTags(first)}
 	v.Step, v.Prev, v.Next = groupStripOf(run.ID, first, step)
 	v.Matrix = matrixOf(run, group)
-	stats := statsOf(rewardsOf(group))
+	stats := groupSpread(group)
 	switch {
 	case len(group) == 1:
 		v.Title = "One prompt, one rollout"
@@ -105,6 +105,16 @@ func statsOf(xs []float64) spread {
 	return s
 }
 
+// groupSpread is the mean and the SD that the trainer divided by, where it
+// said so (some divide by G − 1), else those of the rewards.
+func groupSpread(group []trainer.Trajectory) spread {
+	s := statsOf(rewardsOf(group))
+	if a := group[0].Advantage; a != nil && a.Std > 0 && s.sd > 0 {
+		s.mean, s.sd = a.Mean, a.Std
+	}
+	return s
+}
+
 func rewardsOf(group []trainer.Trajectory) []float64 {
 	xs := make([]float64, len(group))
 	for i, t := range group {
@@ -135,7 +145,7 @@ func hasComponents(group []trainer.Trajectory) bool {
 
 // matrixOf lays constraints against rollouts.
 func matrixOf(run ablation.Run, group []trainer.Trajectory) templates.MatrixView {
-	stats := statsOf(rewardsOf(group))
+	stats := groupSpread(group)
 	first := &group[0]
 	m := templates.MatrixView{
 		Rewards: "Reward, " + templates.Plain(first.RewardKind),
@@ -229,8 +239,12 @@ func matrixRows(run ablation.RunID, group []trainer.Trajectory, advantages []flo
 	for _, check := range checksIn(group) {
 		row := templates.MatrixRow{Name: check.Name, Family: familyWord(check.Family)}
 		passed, failed, outcomes := []float64{}, []float64{}, map[string]bool{}
+		unasked := slices.ContainsFunc(group, func(t trainer.Trajectory) bool { return verdictOf(&t, check.Check).Outcome == "n/a" })
 		for i := range group {
 			v := verdictOf(&group[i], check.Check)
+			if unasked && v.Outcome == "closed" { // all rollouts meet the same prompt
+				v.Outcome, v.Reason = "n/a", ""
+			}
 			outcomes[v.Outcome] = true
 			switch v.Outcome {
 			case "pass":

@@ -1,11 +1,14 @@
 package web
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 
 	"alidade/ablation"
+	"alidade/templates"
 	"alidade/trainer"
 )
 
@@ -282,4 +285,9 @@ func sampleGroup(step int64, prompt int) []trainer.Trajectory {
 		group[n].Advantage = &a
 	}
 	return group
+}
+
+// templatesTrajectory renders the page of a rollout.
+func templatesTrajectory(w io.Writer, v templates.TrajectoryView) error {
+	return templates.TrajectoryPage(templates.PageView{Title: v.Title}, v).Render(context.Background(), w)
 }

@@ -58,7 +58,7 @@ func (s *site) trajectoryTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || n < 1 || n > len(t.Turns) {
 		return fmt.Errorf("turn %q of %d: %w", chi.URLParam(r, "turn"), len(t.Turns), ablation.ErrNotFound)
 	}
-	v := turnOf(&t, n-1, limits{rows: wholeRows, text: wholeText}, trajectoryPath(run.ID, t.ID))
+	v := turnOf(&t, indexPlan(t.Plan), n-1, limits{rows: wholeRows, text: wholeText}, trajectoryPath(run.ID, t.ID))
 	v.Open = true
 	v.LoadURL = ""
 	return s.render(w, r, http.StatusOK, templates.Turn(v))

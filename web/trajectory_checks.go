@@ -15,16 +15,16 @@ var checkList = []struct{ Key, Name, Family string }{
 	{"is_reasonable_visiting_city", "Reasonable city route", "commonsense"},
 	{"is_valid_restaurants", "Diverse restaurants", "commonsense"},
 	{"is_valid_attractions", "Diverse attractions", "commonsense"},
-	{"is_valid_accommodation", "Minimum nights stay", "commonsense"},
-	{"is_valid_transportation", "Non-conflicting transport", "commonsense"},
-	{"is_valid_information_in_current_city", "Within current city", "commonsense"},
-	{"is_valid_information_in_sandbox", "Within sandbox", "commonsense"},
+	{"is_valid_accommodation", "Minimum nights", "commonsense"},
+	{"is_valid_transportation", "Consistent transport", "commonsense"},
+	{"is_valid_information_in_current_city", "Within the current city", "commonsense"},
+	{"is_valid_information_in_sandbox", "Within the sandbox", "commonsense"},
 	{"is_not_absent", "Complete information", "commonsense"},
 	{"valid_cost", "Budget", "hard"},
 	{"valid_room_rule", "Room rule", "hard"},
 	{"valid_room_type", "Room type", "hard"},
 	{"valid_cuisine", "Cuisine", "hard"},
-	{"valid_transportation", "Transportation", "hard"},
+	{"valid_transportation", "Transport asked for", "hard"},
 }
 
 // nameOfCheck is a check's short name, or its key when it is a stranger.
@@ -37,12 +37,18 @@ func nameOfCheck(key string) string {
 	return templates.Plain(key)
 }
 
-// checkName prefers the name the trainer gave.
+// checkName is a check's name on the pages: ours where the key is known, so
+// that it is called the same everywhere, else what the trainer calls it.
 func checkName(v trainer.Verdict) string {
+	for _, c := range checkList {
+		if c.Key == v.Check {
+			return c.Name
+		}
+	}
 	if v.Name != "" {
 		return templates.Plain(v.Name)
 	}
-	return nameOfCheck(v.Check)
+	return templates.Plain(v.Check)
 }
 
 // checksOf lists every check in two columns with how it came out.
@@ -55,8 +61,8 @@ func checksOf(t *trainer.Trajectory) templates.ChecksView {
 			if verdict.Family != family {
 				continue
 			}
-			item := templates.CheckItem{Name: checkName(verdict), Outcome: verdict.Outcome, Reason: templates.Plain(verdict.Reason)}
-			switch verdict.Outcome {
+			item := templates.CheckItem{Name: checkName(verdict), Outcome: outcomeIn(t, verdict), Reason: templates.Plain(verdict.Reason)}
+			switch item.Outcome {
 			case "pass":
 				passed, asked = passed+1, asked+1
 			case "fail", "raises":
@@ -80,6 +86,22 @@ func checksOf(t *trainer.Trajectory) templates.ChecksView {
 	}
 	v.Agreement, v.Split = agreement(t)
 	return v
+}
+
+// wishes are the query's constraints that hard checks ask about.
+var wishes = map[string]string{
+	"valid_room_rule": "house rule", "valid_room_type": "room type", "valid_cuisine": "cuisine", "valid_transportation": "transportation",
+}
+
+// outcomeIn is a verdict's outcome, with one correction: behind a shut gate
+// the evaluator closes checks that this query never asks for, and those count
+// for nothing.
+func outcomeIn(t *trainer.Trajectory, v trainer.Verdict) string {
+	wish, optional := wishes[v.Check]
+	if v.Outcome == "closed" && optional && len(t.Query.Constraints) > 0 && t.Query.Constraints[wish] == "" {
+		return "n/a"
+	}
+	return v.Outcome
 }
 
 // failNote says where a check failed, in a few words.

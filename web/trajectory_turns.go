@@ -30,14 +30,14 @@ type limits struct{ rows, text int }
 // wrong or the plan fails because of it; short episodes open all.
 func turnsOf(t *trainer.Trajectory, base string, open map[int]bool) []templates.TurnView {
 	views := make([]templates.TurnView, len(t.Turns))
-	room := bytesInPage
+	room, plan := bytesInPage, indexPlan(t.Plan)
 	for i := range t.Turns {
 		l := limits{rowsInPage, textInPage}
 		if room <= 0 {
 			l = limits{0, 0}
 		}
-		v := turnOf(t, i, l, base)
-		v.Open = open[i+1] || v.Tone != "" || len(t.Turns) <= 6 || v.Answer != ""
+		v := turnOf(t, plan, i, l, base)
+		v.Open = open[i+1] || v.Tone != "" || len(t.Turns) <= 6 || v.Final
 		room -= turnBytes(v)
 		views[i] = v
 	}
@@ -45,7 +45,7 @@ func turnsOf(t *trainer.Trajectory, base string, open map[int]bool) []templates.
 }
 
 // turnOf builds one turn within limits.
-func turnOf(t *trainer.Trajectory, i int, l limits, base string) templates.TurnView {
+func turnOf(t *trainer.Trajectory, plan planIndex, i int, l limits, base string) templates.TurnView {
 	turn := t.Turns[i]
 	v := templates.TurnView{N: i + 1, Branch: turn.Branch}
 	if turn.Tokens > 0 {
@@ -68,21 +68,28 @@ func turnOf(t *trainer.Trajectory, i int, l limits, base string) templates.TurnV
 		}
 		v.Line = argsLine(turn.Call.Args)
 	}
+	answers := turn.Call == nil && i == len(t.Turns)-1 && t.FormatError == "" && (t.End == "answer" || len(t.Plan) > 0)
 	if turn.Raw != "" {
 		v.Raw = take(turn.Raw)
-		v.Tone, v.Problem = "bad", "Could not be read as a call or an answer."
-		if t.FormatError != "" {
-			v.Problem = "Format error: " + sentence(t.FormatError)
+		if !answers && turn.Call == nil {
+			v.Tone, v.Problem = "bad", "Could not be read as a call or an answer."
+		}
+		if turn.Call == nil && t.FormatError != "" {
+			v.Tone, v.Problem = "bad", "Format error: "+sentence(t.FormatError)
 		}
 	}
 	if turn.Observe != nil {
-		observe(&v, t, i, turn.Observe, l, take)
+		observe(&v, t, plan, i, turn.Observe, l, take)
 	}
-	if turn.Call == nil && turn.Raw == "" && i == len(t.Turns)-1 {
+	if answers || turn.Call == nil && turn.Raw == "" {
+		v.Final = true
 		v.Answer = take(t.Answer)
-		v.AnswerOf = "as written"
+		v.AnswerOf = "the answer as written"
 		if n := len(t.Plan); n > 0 {
-			v.AnswerOf = plural(n, "day", "days") + ", as written"
+			v.AnswerOf = "the plan of " + plural(n, "day", "days") + " as text"
+		}
+		if n := len(t.Plan); n > 0 {
+			v.Result = "plan of " + plural(n, "day", "days")
 		}
 	}
 	if v.Table != nil && v.Table.Left != "" {
@@ -96,7 +103,7 @@ func turnOf(t *trainer.Trajectory, i int, l limits, base string) templates.TurnV
 }
 
 // observe fills in what came back.
-func observe(v *templates.TurnView, t *trainer.Trajectory, i int, o *trainer.Observed, l limits, take func(string) string) {
+func observe(v *templates.TurnView, t *trainer.Trajectory, plan planIndex, i int, o *trainer.Observed, l limits, take func(string) string) {
 	if o.Injected != "" {
 		v.Tone = "inj"
 		v.Injected = "Injected failure (" + templates.Plain(o.Injected) + "), drawn by the environment" + failureRate(t) + ". Not a format error; it costs one turn."
@@ -109,7 +116,7 @@ func observe(v *templates.TurnView, t *trainer.Trajectory, i int, o *trainer.Obs
 		v.Result = resultLine(v.Tool, o)
 		return
 	}
-	v.Table = tableOf(t, i, o, l)
+	v.Table = tableOf(plan, i, o, l)
 	v.Result = resultLine(v.Tool, o)
 	if len(t.Plan) > 0 && len(o.Rows) > 0 && !slices.ContainsFunc(v.Table.Rows, func(r templates.ObsRow) bool { return r.Used }) {
 		v.Result += ", none used"
@@ -125,14 +132,14 @@ func failureRate(t *trainer.Trajectory) string {
 
 // tableOf lays out an observation's rows: the first few and those the plan
 // uses are shown, the rest folds, and rows beyond the limit are left out.
-func tableOf(t *trainer.Trajectory, i int, o *trainer.Observed, l limits) *templates.ObsTable {
+func tableOf(plan planIndex, i int, o *trainer.Observed, l limits) *templates.ObsTable {
 	table := &templates.ObsTable{}
 	numeric := make([]bool, len(o.Columns))
 	for c, name := range o.Columns {
 		numeric[c] = numericColumn(o.Rows, c)
 		table.Head = append(table.Head, templates.ObsHead{Text: strings.ToLower(strings.ReplaceAll(name, "_", " ")), Numeric: numeric[c]})
 	}
-	used := usedRows(t, i+1, o)
+	used := usedRows(plan, i+1, o)
 	sent := 0
 	for r, cells := range o.Rows {
 		if !used[r] && sent >= l.rows {
@@ -162,26 +169,60 @@ func tableOf(t *trainer.Trajectory, i int, o *trainer.Observed, l limits) *templ
 	return table
 }
 
+// A planIndex finds the items of a plan quickly: most rows of most tables are
+// not in it.
+type planIndex struct {
+	all    string // every field, one a line
+	fields []planItem
+}
+
+// planItem is one filled field; from is the turn that showed it, 0 = unknown.
+type planItem struct {
+	value string
+	from  int
+}
+
+func indexPlan(days []trainer.Day) planIndex {
+	var p planIndex
+	var all strings.Builder
+	for _, day := range days {
+		for field, value := range dayFields(day) {
+			if empty(value) {
+				continue
+			}
+			p.fields = append(p.fields, planItem{value, day.Found[field]})
+			all.WriteString(value + "\n")
+		}
+	}
+	p.all = all.String()
+	return p
+}
+
+// uses reports whether the plan takes item from turn n: a field names it that
+// this turn is said to have shown, or that nobody said where it came from.
+func (p planIndex) uses(item string, n int) bool {
+	if len(item) < 2 || !strings.Contains(p.all, item) {
+		return false
+	}
+	for _, f := range p.fields {
+		if (f.from == 0 || f.from == n) && mentions(f.value, item) {
+			return true
+		}
+	}
+	return false
+}
+
 // usedRows says which rows of turn n's observation the plan takes something
-// from: the row's name occurs in a plan field that this turn is said to have
-// shown, or, where the trainer did not say, in any field of the plan.
-func usedRows(t *trainer.Trajectory, n int, o *trainer.Observed) map[int]bool {
+// from.
+func usedRows(plan planIndex, n int, o *trainer.Observed) map[int]bool {
 	used := map[int]bool{}
 	name := nameColumn(o)
 	if name < 0 {
 		return used
 	}
 	for r, cells := range o.Rows {
-		if name >= len(cells) || len(cells[name]) < 2 {
-			continue
-		}
-		for _, day := range t.Plan {
-			for field, value := range dayFields(day) {
-				from, known := day.Found[field]
-				if (!known || from == n) && mentions(value, cells[name]) {
-					used[r] = true
-				}
-			}
+		if name < len(cells) && plan.uses(cells[name], n) {
+			used[r] = true
 		}
 	}
 	return used
@@ -267,7 +308,8 @@ func resultLine(tool string, o *trainer.Observed) string {
 		if way, ok := wayWords(o.Text); ok {
 			return way
 		}
-		first, _, _ := strings.Cut(strings.TrimSpace(o.Text), "\n")
+		head, _ := clip(o.Text, 400)
+		first, _, _ := strings.Cut(strings.TrimSpace(head), "\n")
 		line, cut := clip(templates.Plain(first), 64)
 		if cut {
 			line += "…"
@@ -295,8 +337,11 @@ var wayFacts = regexp.MustCompile(`(duration|distance|cost): *([^,;]+)`)
 // wayWords shortens "taxi, from A to B, duration: …, distance: …, cost: …" to
 // what the arguments do not already say.
 func wayWords(text string) (string, bool) {
+	if len(text) > 300 {
+		return "", false
+	}
 	found := wayFacts.FindAllStringSubmatch(text, 3)
-	if len(found) < 2 || len(text) > 300 {
+	if len(found) < 2 {
 		return "", false
 	}
 	var parts []string

@@ -112,6 +112,9 @@ func tripWords(t *trainer.Trajectory) string {
 		parts = append(parts, templates.Plain(q.Org)+" to "+templates.Plain(q.Dest))
 	}
 	for _, key := range sortedKeys(q.Constraints) {
+		if key == "budget" { // said last, from its own field
+			continue
+		}
 		parts = append(parts, templates.Plain(q.Constraints[key]))
 	}
 	if t.Budget > 0 {
@@ -263,7 +266,7 @@ func checkFact(t *trainer.Trajectory, family string) (templates.Fact, bool) {
 			continue
 		}
 		any = true
-		switch v.Outcome {
+		switch outcomeIn(t, v) {
 		case "pass":
 			passed, asked = passed+1, asked+1
 		case "n/a":
