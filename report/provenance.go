@@ -131,6 +131,11 @@ func (b *builder) limits() []string {
 		}
 		out = append(out, s)
 	}
+	random, hasRandom := b.lineOf("random_legal")
+	if sft, ok := b.lineOf("sft"); ok && hasRandom && sft.Mean < random.Mean {
+		out = append(out, fmt.Sprintf("The SFT checkpoint (%s) is below the random legal policy (%s): a lift over it is a lift from a weak start. Compare with both lines.",
+			b.primary.value(float64(sft.Mean)), b.primary.value(float64(random.Mean))))
+	}
 	if b.sharedSFT() {
 		out = append(out, "All seeds of an arm start from one SFT checkpoint, so the seed noise of SFT itself is not in the lifts.")
 	}
