@@ -43,12 +43,4 @@ func floats(x []float64) []Float {
 	return out
 }
 
-func plain(x []Float) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = float64(v)
-	}
-	return out
-}
-
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -189,12 +189,3 @@ func (b *builder) lineOf(key string) (Baseline, bool) {
 	}
 	return b.report.Baselines[i], true
 }
-
-// runOf finds a run of the input.
-func (b *builder) runOf(id ablation.RunID) (RunData, bool) {
-	i := slices.IndexFunc(b.in.Runs, func(r RunData) bool { return r.Run.ID == id })
-	if i < 0 {
-		return RunData{}, false
-	}
-	return b.in.Runs[i], true
-}

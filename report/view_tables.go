@@ -17,9 +17,7 @@ func (w *viewer) results() templates.ReportSection {
 		return s
 	}
 	s.Margin = []string{"data " + w.r.Provenance.DataHash}
-	for _, m := range w.methods() {
-		s.Margin = append(s.Margin, m)
-	}
+	s.Margin = append(s.Margin, w.methods()...)
 	s.Blocks = append(s.Blocks, templates.ReportBlock{Table: w.summary()})
 	s.Blocks = append(s.Blocks, w.figures(sectionResults)...)
 	for _, t := range w.secondary() {

@@ -178,10 +178,9 @@ func (c Curves) size(_ pen, _ float64) float64 {
 	return float64(rows)*one + float64(max(rows-1, 0))*6
 }
 
-// shared is what panels have in common: margins and, where not their own, axes.
+// shared are the ranges of the axes that panels have in common.
 type shared struct {
-	x, y        extent
-	left, right float64
+	x, y extent
 }
 
 func (c Curves) body(p pen, width, height float64) {

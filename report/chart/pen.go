@@ -86,14 +86,6 @@ func (p pen) text(f face, x, y, align float64, s string) {
 	p.c.FillString(p.plain.Fonts.Lookup(sty.Font, sty.Font.Size), vg.Point{X: vg.Length(x), Y: vg.Length(y)}, s)
 }
 
-// halo writes text over a band of paper, so that lines do not cross it.
-func (p pen) halo(f face, x, y, align float64, s string) {
-	w := p.width(f, s)
-	x0 := x - align*w
-	p.fill(alpha(paper, 0.85), pt(x0-1, y-2), pt(x0+w+1, y-2), pt(x0+w+1, y+f.size*0.75), pt(x0-1, y+f.size*0.75))
-	p.text(f, x, y, align, s)
-}
-
 // fit shortens s to a width, ending it with an ellipsis.
 func (p pen) fit(f face, s string, width float64) string {
 	if p.width(f, s) <= width {
