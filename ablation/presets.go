@@ -14,7 +14,7 @@ func Presets() []Preset {
 
 	proxy := quick
 	proxy.Preset = "proxy"
-	proxy.Budget.Steps = 900
+	proxy.Budget.Steps = 800
 	proxy.Budget.CheckpointEvery = 100
 	proxy.Evaluation.Every = 50
 	proxy.Evaluation.Queries = 512
@@ -39,7 +39,7 @@ func Presets() []Preset {
 
 	return []Preset{
 		{Name: "quick", Title: "Quick, CPU", Help: "a 0.15 M proxy policy on the nano world; a run takes about a minute on one core", Recipe: quick},
-		{Name: "proxy", Title: "Proxy, CPU", Help: "the same policy trained three times as long and judged on twice the queries", Recipe: proxy},
+		{Name: "proxy", Title: "Proxy, CPU", Help: "the same policy trained four times as long and judged on twice the queries", Recipe: proxy},
 		{Name: "solver", Title: "Solver", Help: "no policy: the exact solver answers synthesised or given queries, and the checks judge its plans", Recipe: solver},
 		{Name: "command", Title: "Your script", Help: "any program that reads spec.json and appends events", Recipe: command},
 	}
@@ -79,7 +79,7 @@ func quickRecipe() Recipe {
 			StdNorm: true, LossAgg: "token-mean", Temperature: 1, GradClip: 1, Overlong: "mask",
 		},
 		Environment: Environment{Kind: "travel", World: "nano", Cities: 40, Days: 3, BudgetFactor: 0.7, MaxTurns: 12, MaxTokens: 180},
-		Budget:      Budget{Steps: 300, CheckpointEvery: 50},
+		Budget:      Budget{Steps: 200, CheckpointEvery: 50},
 		Evaluation:  Evaluation{Every: 25, Queries: 256, Samples: 2, Temperature: 1},
 	}
 }
