@@ -47,6 +47,13 @@ function press(e: KeyboardEvent): void {
   }
   if (e.metaKey || e.ctrlKey || e.altKey || e.defaultPrevented) return;
   if (e.key === "Escape") {
+    const dialog = one<HTMLDialogElement>("dialog[open]");
+    if (dialog) {
+      e.preventDefault();
+      dialog.close();
+      return;
+    }
+    handlers.get("Escape")?.(e);
     closeAll();
     return;
   }
