@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"alidade/ablation"
 )
 
 // results fills arm × metric, the primary metric first.
