@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -234,13 +235,10 @@ func Diff(a, b Recipe) []string {
 func (r Recipe) clone() Recipe {
 	r.Trainer.Command = slices.Clone(r.Trainer.Command)
 	r.Reward.Stages = slices.Clone(r.Reward.Stages)
-	if r.Trainer.Env != nil {
-		env := map[string]string{}
-		for k, v := range r.Trainer.Env {
-			env[k] = v
-		}
-		r.Trainer.Env = env
-	}
+	r.Trainer.Env = maps.Clone(r.Trainer.Env)
+	r.Reward.Weights = maps.Clone(r.Reward.Weights)
+	r.Reward.Milestones = maps.Clone(r.Reward.Milestones)
+	r.Environment.FailureRates = maps.Clone(r.Environment.FailureRates)
 	return r
 }
 

@@ -18,7 +18,7 @@ const (
 	KindEnum   FieldKind = "enum"   // a string, one of Enum
 	KindList   FieldKind = "list"   // of strings
 	KindFloats FieldKind = "floats" // list of numbers
-	KindMap    FieldKind = "map"    // string to string
+	KindMap    FieldKind = "map"    // string to string; with limits, to a number as text
 )
 
 // A Field describes one recipe key: what the study file, the forms and the
@@ -52,10 +52,16 @@ func (f Field) Allowed() string {
 	case KindFloats:
 		return "a list of numbers" + f.limits()
 	case KindMap:
+		if f.numeric() {
+			return "a map from text to a number" + f.limits()
+		}
 		return "a map from text to text"
 	}
 	return "a text"
 }
+
+// numeric tells whether a map's values are numbers; they are kept as texts.
+func (f Field) numeric() bool { return f.Kind == KindMap && (f.Min != 0 || f.Max != 0) }
 
 func (f Field) limits() string {
 	if f.Min == 0 && f.Max == 0 {
@@ -95,8 +101,11 @@ var fields = []Field{
 	{Key: "sft.filter_format", Group: "SFT", Label: "well-formed traces only", Kind: KindBool, Help: "keep only traces without a format error"},
 	{Key: "sft.control", Group: "SFT", Label: "SFT-continued control", Kind: KindBool, Help: "also continue SFT for the RL phase's compute, as the control that RL has to beat"},
 
-	{Key: "reward.kind", Group: "Reward", Label: "reward", Kind: KindEnum, Enum: []string{"SUM", "MACRO", "SUCCESS", "CURRICULUM", "RANDOM"}, Help: "SUM adds all five scores, MACRO the two macro scores and success, SUCCESS pays success alone, CURRICULUM goes through the three; RANDOM is a control that must not teach anything"},
-	{Key: "reward.stages", Group: "Reward", Label: "curriculum stages", Kind: KindFloats, Min: 0, Max: 1, Help: "shares of the steps under SUM, MACRO and SUCCESS; they sum to 1"},
+	{Key: "reward.kind", Group: "Reward", Label: "reward", Kind: KindEnum, Enum: []string{"SUM", "MACRO", "SUCCESS", "CURRICULUM", "PLANNER_R1", "WEIGHTED", "RANDOM"}, Help: "SUM adds all five scores, MACRO the two macro scores and success, SUCCESS pays success alone, CURRICULUM goes through the three; PLANNER_R1 does too and pays the plan's schema in its first two stages; WEIGHTED takes reward.weights; RANDOM is a control that must not teach anything"},
+	{Key: "reward.stages", Group: "Reward", Label: "curriculum stages", Kind: KindFloats, Min: 0, Max: 1000000, Help: "shares of the steps under SUM, MACRO and SUCCESS; they sum to 1"},
+	{Key: "reward.stage_by", Group: "Reward", Label: "stages count", Kind: KindEnum, Enum: []string{"share", "step", "epoch"}, Help: "what the curriculum stages count: shares of the steps, steps, or epochs over the prompts"},
+	{Key: "reward.weights", Group: "Reward", Label: "weights", Kind: KindMap, Min: -1000, Max: 1000, Help: "for WEIGHTED: a number for each of cs_micro, cs_macro, hard_micro, hard_macro, success, delivery, schema, or the key of a check"},
+	{Key: "reward.milestones", Group: "Reward", Label: "milestones", Kind: KindMap, Min: -1000, Max: 1000, Help: "sub-goals paid once each when first reached: way_out, way_home, cities, hotels, restaurants, attractions, plan; outside the published design, whose rewards are terminal"},
 	{Key: "reward.profile", Group: "Reward", Label: "checks", Kind: KindEnum, Enum: []string{"strict", "star", "official"}, Help: "which evaluator pays the reward; strict is what the rules mean, the other two keep the public programs' quirks"},
 	{Key: "reward.format_error", Group: "Reward", Label: "format error", Kind: KindEnum, Enum: []string{"zero"}, Help: "zero: a format error anywhere makes the trajectory's reward 0"},
 
@@ -122,6 +131,11 @@ var fields = []Field{
 	{Key: "environment.tool_failure_rate", Group: "Environment", Label: "tool failure rate", Kind: KindFloat, Ordered: true, Min: 0, Max: 1, Help: "probability that a tool call in training is answered by an injected failure; evaluation is always clean"},
 	{Key: "environment.max_turns", Group: "Environment", Label: "tool-call budget", Kind: KindInt, Ordered: true, Min: 1, Max: 1000, Help: "turns an episode may take"},
 	{Key: "environment.max_tokens", Group: "Environment", Label: "context budget", Kind: KindInt, Unit: "tokens", Min: 32, Max: 1000000, Help: "tokens an episode may take, observations included"},
+	{Key: "environment.failure_kind", Group: "Environment", Label: "failure kind", Kind: KindEnum, Enum: []string{"unavailable", "timeout", "truncated", "stale", "corrupted", "latency", "mixed"}, Help: "what an injected failure does: the tool is unavailable (published), times out, returns the first rows only, rows of another day, damaged cells, or the right rows late; mixed draws one of them each time"},
+	{Key: "environment.failure_rates", Group: "Environment", Label: "failure rates by tool", Kind: KindMap, Min: 0, Max: 1, Help: "probability of an injected failure for single tools, instead of the tool failure rate"},
+	{Key: "environment.failure_latency_ms", Group: "Environment", Label: "added latency", Kind: KindFloat, Unit: "ms", Min: 0, Max: 600000, Help: "mean of the latency that failures of kind latency add; it is recorded, not waited for; 0 = 1000"},
+	{Key: "environment.form", Group: "Environment", Label: "form of a turn", Kind: KindEnum, Enum: []string{"react", "tools"}, Help: "how a language model writes: think, tool_call and answer tags in its text, or the chat API's own tool calls"},
+	{Key: "environment.answer", Group: "Environment", Label: "answer parsing", Kind: KindEnum, Enum: []string{"lenient", "strict"}, Help: "lenient takes a JSON plan with words around it and the text form too, strict takes the JSON list alone"},
 
 	{Key: "budget.steps", Group: "Budget", Label: "RL steps", Kind: KindInt, Ordered: true, Min: 0, Max: 1000000, Help: "gradient steps of RL; the same in every arm"},
 	{Key: "budget.checkpoint_every", Group: "Budget", Label: "checkpoint every", Kind: KindInt, Unit: "steps", Min: 1, Max: 1000000, Help: "steps between checkpoints"},

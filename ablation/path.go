@@ -198,6 +198,9 @@ func coerceMap(f Field, value any) (any, error) {
 	case map[string]any:
 		for k, x := range m {
 			s, ok := x.(string)
+			if n, isNumber := asFloat(x); f.numeric() && isNumber {
+				s, ok = strconv.FormatFloat(n, 'g', -1, 64), true
+			}
 			if !ok {
 				return nil, FieldError{Field: f.Key + "." + k, Value: fmt.Sprint(x), Problem: "wrong type", Allowed: "a text"}
 			}

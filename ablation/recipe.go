@@ -56,10 +56,13 @@ type SFT struct {
 
 // Reward is how a trajectory is scored; see the sandbox for the formulas.
 type Reward struct {
-	Kind        string    `json:"kind"`             // SUM, MACRO, SUCCESS, CURRICULUM, RANDOM (control)
-	Stages      []float64 `json:"stages,omitempty"` // CURRICULUM: share of the steps under SUM, MACRO, SUCCESS
-	Profile     string    `json:"profile"`          // strict, star, official
-	FormatError string    `json:"format_error"`     // zero: a format error anywhere makes the reward 0
+	Kind        string            `json:"kind"`                 // SUM, MACRO, SUCCESS, CURRICULUM, PLANNER_R1, WEIGHTED, RANDOM (control)
+	Stages      []float64         `json:"stages,omitempty"`     // CURRICULUM, PLANNER_R1: share of the steps in each of the three stages
+	StageBy     string            `json:"stage_by,omitempty"`   // what the stages count: share (also when empty), step, epoch
+	Weights     map[string]string `json:"weights,omitempty"`    // WEIGHTED: score or check key → number
+	Milestones  map[string]string `json:"milestones,omitempty"` // sub-goal → pay when first reached; outside the published design
+	Profile     string            `json:"profile"`              // strict, star, official
+	FormatError string            `json:"format_error"`         // zero: a format error anywhere makes the reward 0
 }
 
 // Algorithm holds the policy-gradient settings, under verl's names where it has one.
@@ -89,6 +92,12 @@ type Environment struct {
 	ToolFailureRate float64 `json:"tool_failure_rate"` // probability of an injected failure per tool call, training only
 	MaxTurns        int     `json:"max_turns"`         // tool-call budget
 	MaxTokens       int     `json:"max_tokens"`        // context budget of an episode, tokens
+
+	FailureKind      string            `json:"failure_kind,omitempty"`       // unavailable (also when empty), timeout, truncated, stale, corrupted, latency, mixed
+	FailureRates     map[string]string `json:"failure_rates,omitempty"`      // tool → probability, instead of tool_failure_rate
+	FailureLatencyMS float64           `json:"failure_latency_ms,omitempty"` // mean added latency of kind latency, ms; 0 = 1000
+	Form             string            `json:"form,omitempty"`               // how a language model writes: react (also when empty), tools
+	Answer           string            `json:"answer,omitempty"`             // how its answer is read: lenient (also when empty), strict
 }
 
 // Budget bounds a run.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -63,18 +64,8 @@ func (r Recipe) crossRules() []FieldError {
 	if r.Algorithm.ClipHigh < r.Algorithm.ClipLow {
 		add("algorithm.clip_high", r.Algorithm.ClipHigh, "below clip low", fmt.Sprintf("at least algorithm.clip_low, %v", r.Algorithm.ClipLow))
 	}
-	if n := len(r.Reward.Stages); n > 0 {
-		sum := 0.0
-		for _, s := range r.Reward.Stages {
-			sum += s
-		}
-		if n != 3 || math.Abs(sum-1) > 1e-6 {
-			add("reward.stages", r.Reward.Stages, "not three shares of the steps", "three numbers that sum to 1, for SUM, MACRO and SUCCESS")
-		}
-	}
-	if r.Reward.Kind == "CURRICULUM" && len(r.Reward.Stages) == 0 {
-		add("reward.stages", "", "missing", "three numbers that sum to 1, for SUM, MACRO and SUCCESS")
-	}
+	bad = append(bad, r.rewardRules()...)
+	bad = append(bad, r.failureRules()...)
 	if r.Trainer.Kind == "command" && len(r.Trainer.Command) == 0 {
 		add("trainer.command", "", "missing", "the argv of your trainer, such as [python3, train.py, --spec, \"{spec}\"]")
 	}
@@ -97,6 +88,104 @@ func (r Recipe) crossRules() []FieldError {
 		add("algorithm.minibatches", r.Algorithm.Minibatches, "more than the rollouts of a step", fmt.Sprintf("at most %d", rollouts))
 	}
 	return bad
+}
+
+// rewardScores are the names that reward.weights may weight, beside the keys
+// of the 13 checks.
+var rewardScores = []string{"cs_micro", "cs_macro", "hard_micro", "hard_macro", "success", "delivery", "schema",
+	"is_reasonable_visiting_city", "is_valid_restaurants", "is_valid_attractions", "is_valid_accommodation", "is_valid_transportation",
+	"is_valid_information_in_current_city", "is_valid_information_in_sandbox", "is_not_absent",
+	"valid_cost", "valid_room_rule", "valid_room_type", "valid_cuisine", "valid_transportation"}
+
+var milestones = []string{"way_out", "way_home", "cities", "hotels", "restaurants", "attractions", "plan"}
+
+var toolNames = []string{"SearchFlight", "GoogleDistanceMatrix", "SearchAccommodation", "SearchRestaurant", "SearchAttraction", "SearchCity"}
+
+// rewardRules are the rules of stages, weights and milestones.
+func (r Recipe) rewardRules() []FieldError {
+	var bad []FieldError
+	add := func(key string, value any, problem, allowed string) {
+		bad = append(bad, FieldError{Field: key, Value: fmt.Sprint(value), Problem: problem, Allowed: allowed})
+	}
+	staged := r.Reward.Kind == "CURRICULUM" || r.Reward.Kind == "PLANNER_R1"
+	sum := 0.0
+	for _, s := range r.Reward.Stages {
+		sum += s
+	}
+	shares := r.Reward.StageBy == "" || r.Reward.StageBy == "share"
+	switch n := len(r.Reward.Stages); {
+	case n == 0 && staged:
+		add("reward.stages", "", "missing", "three numbers that sum to 1, for SUM, MACRO and SUCCESS")
+	case n > 0 && shares && (n != 3 || math.Abs(sum-1) > 1e-6):
+		add("reward.stages", r.Reward.Stages, "not three shares of the steps", "three numbers that sum to 1, for SUM, MACRO and SUCCESS")
+	case n > 0 && !shares && n != 2 && n != 3:
+		add("reward.stages", r.Reward.Stages, "not two or three stages", "the "+r.Reward.StageBy+"s under SUM and MACRO; SUCCESS pays for the rest")
+	}
+	if r.Reward.Kind == "WEIGHTED" && len(r.Reward.Weights) == 0 {
+		add("reward.weights", "", "missing", "a number for at least one of "+strings.Join(rewardScores[:7], ", ")+" or the key of a check")
+	}
+	bad = append(bad, numberMap("reward.weights", r.Reward.Weights, rewardScores)...)
+	bad = append(bad, numberMap("reward.milestones", r.Reward.Milestones, milestones)...)
+	if r.Trainer.Kind == "cpu" {
+		if r.Reward.Kind == "WEIGHTED" || r.Reward.Kind == "PLANNER_R1" {
+			add("reward.kind", r.Reward.Kind, "not for trainer cpu", "SUM, MACRO, SUCCESS, CURRICULUM or RANDOM with the embedded trainer")
+		}
+		if !shares {
+			add("reward.stage_by", r.Reward.StageBy, "not for trainer cpu", "share with the embedded trainer")
+		}
+		if len(r.Reward.Milestones) > 0 {
+			add("reward.milestones", r.Reward.Milestones, "not for trainer cpu", "nothing with the embedded trainer")
+		}
+	}
+	return bad
+}
+
+// failureRules are the rules of injected failures.
+func (r Recipe) failureRules() []FieldError {
+	e := r.Environment
+	bad := numberMap("environment.failure_rates", e.FailureRates, toolNames)
+	if r.Trainer.Kind != "cpu" {
+		return bad
+	}
+	if e.FailureKind != "" && e.FailureKind != "unavailable" {
+		bad = append(bad, FieldError{Field: "environment.failure_kind", Value: e.FailureKind, Problem: "not for trainer cpu", Allowed: "unavailable: the compact token form has one word for a failed call"})
+	}
+	if len(e.FailureRates) > 0 {
+		bad = append(bad, FieldError{Field: "environment.failure_rates", Value: fmt.Sprint(e.FailureRates), Problem: "not for trainer cpu", Allowed: "environment.tool_failure_rate, which holds for all tools"})
+	}
+	return bad
+}
+
+// numberMap checks a map from known names to numbers within its field's limits.
+func numberMap(key string, m map[string]string, names []string) []FieldError {
+	var bad []FieldError
+	f, _ := FieldOf(key)
+	for _, k := range sortedKeys(m) {
+		if !slices.Contains(names, k) {
+			bad = append(bad, FieldError{Field: key + "." + k, Value: m[k], Problem: "unknown key", Allowed: strings.Join(names, ", "), Suggestion: Nearest(k, names)})
+			continue
+		}
+		if n, err := strconv.ParseFloat(m[k], 64); err != nil || math.IsNaN(n) || !f.inRange(n) {
+			bad = append(bad, FieldError{Field: key + "." + k, Value: m[k], Problem: "wrong value", Allowed: "a number" + f.limits()})
+		}
+	}
+	return bad
+}
+
+// Numbers reads a map whose values are numbers as texts; nil for an empty one.
+func Numbers(m map[string]string) (map[string]float64, error) {
+	if len(m) == 0 {
+		return nil, nil
+	}
+	out := make(map[string]float64, len(m))
+	for k, s := range m {
+		n, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s is %q, must be a number: %w", k, s, ErrInvalid)
+		}
+		out[k] = n
+	}
+	return out, nil
 }
 
 // ParseMix reads "easy:medium:hard".

@@ -81,12 +81,13 @@ type Arg struct {
 
 // Observed is a tool's answer.
 type Observed struct {
-	Text     string     `json:"text"`
-	Columns  []string   `json:"columns,omitempty"`
-	Rows     [][]string `json:"rows,omitempty"`
-	Tokens   int        `json:"tokens"`
-	Injected string     `json:"injected,omitempty"` // kind of an injected failure: unavailable …
-	Error    string     `json:"error,omitempty"`    // no hits, invalid parameters …
+	Text      string     `json:"text"`
+	Columns   []string   `json:"columns,omitempty"`
+	Rows      [][]string `json:"rows,omitempty"`
+	Tokens    int        `json:"tokens"`
+	Injected  string     `json:"injected,omitempty"`   // kind of an injected failure: unavailable …
+	LatencyMS float64    `json:"latency_ms,omitempty"` // injected latency, ms, simulated
+	Error     string     `json:"error,omitempty"`      // no hits, invalid parameters …
 }
 
 // Day is one day of a plan, in the benchmark's fields.

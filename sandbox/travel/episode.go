@@ -3,6 +3,7 @@ package travel
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"alidade/sandbox"
 	"alidade/trainer"
@@ -10,10 +11,6 @@ import (
 
 // Failures injects tool failures, see [sandbox.Failures].
 type Failures = sandbox.Failures
-
-// InjectedUnavailable is the kind of failure that is injected: the tool says
-// that it is not available. It passes; the next call is a new draw.
-const InjectedUnavailable = "unavailable"
 
 // Ends of an episode.
 const (
@@ -29,6 +26,12 @@ type EpisodeConfig struct {
 	ID       uint64  // the episode's number, for failures and the RANDOM reward
 	MaxTurns int     // turn budget; 0 = none
 	Profile  Profile // pays the reward; "" = strict
+
+	// Sleep waits out injected latency; nil only records it.
+	Sleep func(time.Duration)
+	// Milestones are sub-goals that pay when first reached, name → pay; see
+	// [MilestoneNames]. They are no part of the published rewards.
+	Milestones map[string]float64
 }
 
 // Episode is one interaction of a policy with the sandbox. Whatever form a
@@ -44,6 +47,8 @@ type Episode struct {
 	errors   int
 	injected int
 	tools    map[string]int
+	account  []ToolAccount // in the order of first use
+	reached  []milestone   // in the order in which they were reached
 
 	finished    bool
 	answer      string
@@ -106,23 +111,25 @@ func (e *Episode) Search(tool, a, b, c string) trainer.Observed {
 
 func (e *Episode) record(call *trainer.Call, run func() Result) trainer.Observed {
 	obs := trainer.Observed{}
-	if e.c.Failures.Rate > 0 && KnownTool(call.Tool) && e.c.Failures.Injected(e.c.ID, e.calls) {
-		obs.Text = "Error: Current tool " + call.Tool + " is not available."
-		obs.Injected = InjectedUnavailable
-		e.injected++
+	began := time.Now()
+	if e.c.Failures.Active() && KnownTool(call.Tool) {
+		e.inject(call, &obs, run)
 	} else {
 		r := run()
 		obs.Text, obs.Columns, obs.Rows, obs.Error = r.Text, r.Columns, r.Rows, r.Err
-		if r.Err != "" {
-			e.errors++
-		}
 	}
-	e.calls++
+	e.book(call.Tool, &obs, time.Since(began))
+	if obs.LatencyMS > 0 && e.c.Sleep != nil {
+		e.c.Sleep(time.Duration(obs.LatencyMS * float64(time.Millisecond)))
+	}
 	if e.tools == nil {
 		e.tools = make(map[string]int, 6)
 	}
 	e.tools[call.Tool]++
 	e.turns = append(e.turns, trainer.Turn{Call: call, Observe: &obs})
+	if len(e.c.Milestones) > 0 {
+		e.reach(call, &obs)
+	}
 	return obs
 }
 
@@ -179,6 +186,9 @@ func (e *Episode) Finish(p Plan, end string, formatError string) {
 	e.overlong = end == EndContext
 	e.judgement = Judge(e.w, e.q, p, e.c.Profile)
 	e.judgement.Draw = sandbox.Mix(e.c.Failures.Seed, e.c.ID)
+	if _, paid := e.c.Milestones[milestonePlan]; paid && e.judgement.Delivered {
+		e.reached = append(e.reached, milestone{milestonePlan, len(e.turns)})
+	}
 }
 
 // SetAnswer keeps the final answer as it was written.
@@ -190,10 +200,17 @@ func (e *Episode) Judgement() Judgement { return e.judgement }
 // FormatError says what was out of form, "" for nothing.
 func (e *Episode) FormatError() string { return e.formatError }
 
-// Reward pays the finished episode and notes it for the trajectory.
+// Reward pays the finished episode with one of the published rewards and
+// notes it for the trajectory.
 func (e *Episode) Reward(kind string, stages []float64, progress float64) float64 {
-	e.reward, e.components = Score(kind, stages, progress, e.judgement, e.formatError != "")
-	e.rewardKind = kind
+	return e.Pay(Reward{Kind: kind, Stages: stages}, progress)
+}
+
+// Pay is Reward with all that a reward can be. Milestones that the episode's
+// configuration pays for are added.
+func (e *Episode) Pay(r Reward, progress float64) float64 {
+	e.reward, e.components = r.Score(progress, e.judgement, e.milestonePay(), e.formatError != "")
+	e.rewardKind = r.Kind
 	return e.reward
 }
 
@@ -219,8 +236,10 @@ func (e *Episode) Trajectory() trainer.Trajectory {
 	if !e.finished {
 		return t
 	}
-	t.Scores = map[string]float64{"cs_micro": j.CSMicro, "cs_macro": j.CSMacro, "hard_micro": j.HardMicro, "hard_macro": j.HardMacro,
-		"success": number(j.Success), "delivery": number(j.Delivered)}
+	t.Scores = j.Scores()
+	if len(e.reached) > 0 {
+		t.Labels = map[string]string{"milestones": milestoneLabel(e.Milestones())}
+	}
 	t.Passes = e.Passes()
 	t.Plan = e.planRecord()
 	return t

@@ -88,6 +88,7 @@ func (c Check) String() string { return checkTable[c].name }
 type Judgement struct {
 	Profile   Profile
 	Delivered bool
+	Schema    bool                 // every day is an object with its seven texts
 	Verdicts  []trainer.Verdict    // 13, by Check; all of them always
 	Cost      *float64             // of the whole plan in $, whatever the gate; nil when it cannot be told
 	DayCosts  []map[string]float64 // $ by plan field, a day each
@@ -108,7 +109,7 @@ type Judgement struct {
 // Judge applies a profile to a plan. It never fails: whatever is wrong with
 // the plan is in the verdicts.
 func Judge(w *World, q Query, p Plan, pr Profile) Judgement {
-	j := Judgement{Profile: pr, Delivered: p.Delivered(), Verdicts: make([]trainer.Verdict, nChecks)}
+	j := Judgement{Profile: pr, Delivered: p.Delivered(), Schema: p.sound(), Verdicts: make([]trainer.Verdict, nChecks)}
 	for i := range j.Verdicts {
 		v, c := &j.Verdicts[i], &checkTable[i]
 		v.Check, v.Name, v.Family, v.Outcome = c.key, c.name, c.family, OutcomePass
@@ -125,7 +126,7 @@ func Judge(w *World, q Query, p Plan, pr Profile) Judgement {
 	default:
 		judgeStrict(w, &q, &p, &j)
 	}
-	j.score()
+	j.sum()
 	return j
 }
 
@@ -161,8 +162,8 @@ func (j *Judgement) closeGate() {
 
 func (j *Judgement) passed(c Check) bool { return j.Verdicts[c].Outcome == OutcomePass }
 
-// score computes the five scores from the verdicts.
-func (j *Judgement) score() {
+// sum computes the five scores from the verdicts.
+func (j *Judgement) sum() {
 	passed := 0
 	for i := 0; i < nCommonsense; i++ {
 		if j.passed(Check(i)) {

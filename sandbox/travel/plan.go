@@ -116,6 +116,19 @@ func (p *Plan) Delivered() bool {
 	return p.Root.truthy()
 }
 
+// sound tells whether every day is an object that has all seven texts.
+func (p *Plan) sound() bool {
+	for i := range p.Days {
+		d := &p.Days[i]
+		for f := FieldCity; f < nFields; f++ {
+			if d.Kind != Object || d.Fields[f].Kind != String {
+				return false
+			}
+		}
+	}
+	return len(p.Days) > 0
+}
+
 // Strict returns the days as texts: what is not a text becomes its JSON, null
 // and what is missing become "".
 func (p Plan) Strict() []Day {

@@ -2,7 +2,6 @@ package travel
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -152,183 +151,13 @@ func (w *World) listing(tool, of string) Result {
 	if r, ok := w.listings.Load(listing{tool, of}); ok {
 		return *r.(*Result)
 	}
-	var r Result
-	switch tool {
-	case ToolAccommodation:
-		r = listHotels(of, w.hotels[of])
-	case ToolRestaurant:
-		r = listRestaurants(of, w.restaurants[of])
-	case ToolAttraction:
-		r = listAttractions(of, w.attractions[of])
-	default:
-		r = listCities(of, w.inState[of])
+	r := Result{Columns: columns(tool), Rows: w.listed(tool, of)}
+	if len(r.Rows) == 0 {
+		return nothing(nouns[tool] + " in " + of)
 	}
+	r.Text = render(tool, "in "+of, r.Rows, len(r.Rows))
 	if r.Err == "" { // names without hits are not kept: there is no end of them
 		w.listings.Store(listing{tool, strings.Clone(of)}, &r)
 	}
-	return r
-}
-
-func nothing(what string) Result {
-	return Result{Text: "There is no " + what + "." + advice, Err: ErrNoHits}
-}
-
-// head is the first line of a list of hits.
-func head(b *strings.Builder, tool, asked string, n int, noun string) {
-	if n != 1 && strings.HasSuffix(noun, "y") {
-		noun = noun[:len(noun)-1] + "ie"
-	}
-	fmt.Fprintf(b, "%s %s: %s found.\n", tool, asked, count(n, noun))
-}
-
-// item begins a numbered hit; hits are a blank line apart.
-func item(b *strings.Builder, i int) {
-	if i > 0 {
-		b.WriteByte('\n')
-	}
-	b.WriteString(strconv.Itoa(i + 1))
-	b.WriteString(". ")
-}
-
-// decimal writes a number as the tables have it: always with a point.
-func decimal(x float64) string {
-	s := strconv.FormatFloat(x, 'f', -1, 64)
-	if !strings.ContainsRune(s, '.') {
-		s += ".0"
-	}
-	return s
-}
-
-var flightColumns = []string{"Flight", "Price", "Departure", "Arrival", "Elapsed", "Miles"}
-
-func (w *World) searchFlights(org, dest, date string) Result {
-	start, end := w.flights.group(org, dest, date)
-	if start == end {
-		return nothing("flight from " + org + " to " + dest + " on " + date)
-	}
-	n := int(end - start)
-	r := Result{Columns: flightColumns, Rows: make([][]string, n)}
-	var b strings.Builder
-	b.Grow(100 * (n + 1))
-	head(&b, ToolFlight, "from "+org+" to "+dest+" on "+date, n, "flight")
-	cells := make([]string, n*len(flightColumns))
-	for i := range n {
-		f := &w.flights.rows[int(start)+i]
-		row := cells[i*len(flightColumns) : (i+1)*len(flightColumns) : (i+1)*len(flightColumns)]
-		row[0], row[1] = w.flights.numberText(f.number), strconv.Itoa(int(f.price))
-		row[2], row[3], row[4] = w.flights.symbols[f.dep], w.flights.symbols[f.arr], w.flights.symbols[f.elapsed]
-		row[5] = decimal(f.distance)
-		r.Rows[i] = row
-		item(&b, i)
-		for _, s := range [...]string{"[", row[0], "] $", row[1], ". Departure: ", row[2], ", arrival: ", row[3],
-			", elapsed time: ", row[4], ", distance: ", row[5], " miles\n"} {
-			b.WriteString(s)
-		}
-	}
-	r.Text = b.String()
-	return r
-}
-
-var distanceColumns = []string{"Mode", "From", "To", "Duration", "Distance", "Cost"}
-
-// searchDistance answers for one car or taxi. A mode without "driving" in it
-// is priced as a taxi.
-func (w *World) searchDistance(org, dest, mode string) Result {
-	row, ok := w.distances[route{org, dest}]
-	switch {
-	case !ok:
-		return Result{Text: "No valid information found." + advice, Err: ErrNoHits}
-	case row.empty || row.fault != "":
-		return Result{Text: "Sorry, the distance between " + org + " and " + dest + " cannot be found.", Err: ErrNoHits}
-	case row.days:
-		return Result{Text: "The trip takes longer than a single day, so there is no cost for it. Consider another means of transport.", Err: ErrNoHits}
-	}
-	fee, _ := row.taxiFee()
-	if strings.Contains(mode, "driving") {
-		fee, _ = row.driveFee()
-	}
-	cost := strconv.FormatFloat(fee, 'f', -1, 64)
-	return Result{
-		Text: ToolDistance + " found:\n" + mode + ", from " + org + " to " + dest + ", duration: " + row.Duration +
-			", distance: " + row.Distance.Distance + ", cost: $" + cost,
-		Columns: distanceColumns,
-		Rows:    [][]string{{mode, org, dest, row.Duration, row.Distance.Distance, cost}},
-	}
-}
-
-var hotelColumns = []string{"Name", "Price", "Room type", "House rules", "Minimum nights", "Maximum occupancy", "Rating"}
-
-func listHotels(city string, rows []Hotel) Result {
-	if len(rows) == 0 {
-		return nothing("accommodation in " + city)
-	}
-	r := Result{Columns: hotelColumns, Rows: make([][]string, len(rows))}
-	var b strings.Builder
-	head(&b, ToolAccommodation, "in "+city, len(rows), "accommodation")
-	for i := range rows {
-		h := &rows[i]
-		row := []string{h.Name, decimal(h.Price), h.RoomType, h.Rules, decimal(h.MinNights), strconv.Itoa(h.MaxPeople), decimal(h.Rating)}
-		r.Rows[i] = row
-		item(&b, i)
-		fmt.Fprintf(&b, "[%s] $%s a night. Room type: %s. House rules: %s. Minimum nights: %s. Maximum occupancy: %s. Review rate number: %s\n",
-			row[0], row[1], row[2], row[3], row[4], row[5], row[6])
-	}
-	r.Text = b.String()
-	return r
-}
-
-var restaurantColumns = []string{"Name", "Average cost", "Cuisines", "Rating"}
-
-func listRestaurants(city string, rows []Restaurant) Result {
-	if len(rows) == 0 {
-		return nothing("restaurant in " + city)
-	}
-	r := Result{Columns: restaurantColumns, Rows: make([][]string, len(rows))}
-	var b strings.Builder
-	head(&b, ToolRestaurant, "in "+city, len(rows), "restaurant")
-	for i := range rows {
-		x := &rows[i]
-		row := []string{x.Name, strconv.Itoa(x.Cost), x.Cuisines, decimal(x.Rating)}
-		r.Rows[i] = row
-		item(&b, i)
-		fmt.Fprintf(&b, "[%s] Average cost: $%s. Cuisines: %s. Rating: %s\n", row[0], row[1], row[2], row[3])
-	}
-	r.Text = b.String()
-	return r
-}
-
-var attractionColumns = []string{"Name", "Website", "Address", "Phone"}
-
-func listAttractions(city string, rows []Attraction) Result {
-	if len(rows) == 0 {
-		return nothing("attraction in " + city)
-	}
-	r := Result{Columns: attractionColumns, Rows: make([][]string, len(rows))}
-	var b strings.Builder
-	head(&b, ToolAttraction, "in "+city, len(rows), "attraction")
-	for i := range rows {
-		x := &rows[i]
-		r.Rows[i] = []string{x.Name, x.Website, x.Address, x.Phone}
-		item(&b, i)
-		fmt.Fprintf(&b, "[%s](%s) Address: %s. Phone: %s\n", x.Name, x.Website, x.Address, x.Phone)
-	}
-	r.Text = b.String()
-	return r
-}
-
-var cityColumns = []string{"City"}
-
-func listCities(state string, cities []string) Result {
-	if len(cities) == 0 {
-		return nothing("city in " + state)
-	}
-	r := Result{Columns: cityColumns, Rows: make([][]string, len(cities))}
-	for i := range cities {
-		r.Rows[i] = cities[i : i+1 : i+1]
-	}
-	var b strings.Builder
-	head(&b, ToolCity, "in "+state, len(cities), "city")
-	b.WriteString(strings.Join(cities, ", "))
-	r.Text = b.String()
 	return r
 }

@@ -171,6 +171,14 @@ func (t *flightTable) flight(i uint32) Flight {
 	}
 }
 
+// cells fills a row of the flight tool's table.
+func (t *flightTable) cells(i uint32, row []string) {
+	r := &t.rows[i]
+	row[0], row[1] = t.numberText(r.number), strconv.Itoa(int(r.price))
+	row[2], row[3], row[4] = t.symbols[r.dep], t.symbols[r.arr], t.symbols[r.elapsed]
+	row[5] = decimal(r.distance)
+}
+
 // group returns the span of rows of a route on a date.
 func (t *flightTable) group(org, dest, date string) (start, end uint32) {
 	o, ok1 := t.symbolID[org]
