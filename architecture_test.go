@@ -24,6 +24,7 @@ var allowed = map[string][]string{
 	"trainer/solver":         {"trainer", "sandbox", "sandbox/travel", "sandbox/travel/synth", "ablation"},
 	"sandbox":                {"ablation", "trainer"},
 	"sandbox/travel":         {"sandbox", "trainer", "ablation"},
+	"sandbox/serve":          {"sandbox", "sandbox/travel", "trainer", "ablation"},
 	"sandbox/travel/synth":   {"sandbox", "sandbox/travel", "trainer", "ablation"},
 	"sandbox/travel/compact": {"sandbox", "sandbox/travel", "trainer", "ablation"},
 	"store":                  {"ablation", "trainer", "stats"},

@@ -123,8 +123,8 @@ var fields = []Field{
 	{Key: "algorithm.overlong", Group: "Algorithm", Label: "over-long rollouts", Kind: KindEnum, Enum: []string{"mask", "zero"}, Help: "mask: out of the loss, in the group's statistics; zero: reward 0 and in the loss"},
 
 	{Key: "environment.kind", Group: "Environment", Label: "environment", Kind: KindEnum, Enum: []string{"travel"}, Help: "the sandbox the policy acts in"},
-	{Key: "environment.world", Group: "Environment", Label: "world", Kind: KindEnum, Enum: []string{"nano", "small", "full", "real"}, Help: "nano: a few cities, for the embedded trainer; small and full: generated, up to 312 cities; real: TravelPlanner's own tables with generated flights"},
-	{Key: "environment.tables", Group: "Environment", Label: "tables folder", Kind: KindString, Help: "folder of TravelPlanner's CSV tables, for world real"},
+	{Key: "environment.world", Group: "Environment", Label: "world", Kind: KindEnum, Enum: []string{"nano", "small", "full", "real", "reference"}, Help: "nano: a few cities, for the embedded trainer; small and full: generated, up to 312 cities; real: TravelPlanner's own tables, with generated flights where they are missing; reference: the part of them that its train file's reference information gives, enough to judge plans on those routes"},
+	{Key: "environment.tables", Group: "Environment", Label: "tables folder", Kind: KindString, Help: "folder of TravelPlanner's CSV tables, for world real; for world reference the folder with train_ref_info.jsonl and city_states.tsv"},
 	{Key: "environment.cities", Group: "Environment", Label: "cities", Kind: KindInt, Ordered: true, Min: 4, Max: 312, Help: "size of a generated world"},
 	{Key: "environment.days", Group: "Environment", Label: "days of a trip", Kind: KindInt, Min: 0, Max: 7, Help: "3, 5 or 7; 0 mixes them; the nano world knows 3"},
 	{Key: "environment.budget_factor", Group: "Environment", Label: "budget factor", Kind: KindFloat, Ordered: true, Min: 0.1, Max: 10, Help: "multiplies the budget that the benchmark's rule gives; below 1 the choice of items matters more"},

@@ -78,8 +78,8 @@ func (r Recipe) crossRules() []FieldError {
 	if r.Trainer.Kind == "cpu" && r.Environment.World == "nano" && r.Environment.Days != 3 {
 		add("environment.days", r.Environment.Days, "wrong value", "3: the nano world knows three-day trips")
 	}
-	if r.Environment.World == "real" && r.Environment.Tables == "" {
-		add("environment.tables", "", "missing", "the folder that holds TravelPlanner's CSV tables")
+	if w := r.Environment.World; (w == "real" || w == "reference") && r.Environment.Tables == "" {
+		add("environment.tables", "", "missing", "the folder that holds TravelPlanner's tables")
 	}
 	if r.Data.Plans == "annotated" && r.Data.QueriesFile == "" {
 		add("data.queries_file", "", "missing", "the JSONL file that holds the annotated plans")

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"alidade/ablation"
@@ -125,12 +126,17 @@ func world(r ablation.Recipe) (*synth.World, error) {
 		if len(t.Flights) == 0 {
 			synth.AddFlights(&t, r.Data.Seed)
 		}
+	case "reference":
+		t, err = travel.LoadReference(filepath.Join(e.Tables, "train_ref_info.jsonl"), filepath.Join(e.Tables, "city_states.tsv"))
+		if err != nil {
+			return nil, fmt.Errorf("recipe.environment.tables: %w", err)
+		}
 	case "full":
 		t, err = synth.Generate(r.Data.Seed, 312)
 	case "small", "nano":
 		t, err = synth.Generate(r.Data.Seed, e.Cities)
 	default:
-		return nil, fmt.Errorf("recipe.environment.world %q: allowed: nano, small, full, real", e.World)
+		return nil, fmt.Errorf("recipe.environment.world %q: allowed: nano, small, full, real, reference", e.World)
 	}
 	if err != nil {
 		return nil, err
