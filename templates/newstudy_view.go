@@ -96,6 +96,7 @@ type FieldView struct {
 	Key, Label, Help string
 	Value            string
 	Kind             string // number, text, lines, choice, select, factor
+	Rows             string // of kind lines
 	Options          []FilterOption
 	Unit, Range      string
 	Preset           string // the preset's value, when it differs

@@ -14,15 +14,31 @@ import (
 // appliesIf says for which recipes a key matters. Keys that are not here
 // always do. What does not matter is carried along unseen.
 var appliesIf = map[string]func(r *ablation.Recipe) bool{
-	"trainer.command":    isKind("command"),
-	"trainer.env":        isKind("command"),
-	"trainer.memory_gib": isKind("command"),
-	"trainer.kernel":     isKind("cpu"),
-	"data.queries_file":  isKind("solver"),
-	"data.plans":         isKind("solver"),
-	"reward.stages":      func(r *ablation.Recipe) bool { return r.Reward.Kind == "CURRICULUM" },
-	"environment.tables": func(r *ablation.Recipe) bool { return r.Environment.World == "real" },
+	"trainer.command":                isKind("command"),
+	"trainer.env":                    isKind("command"),
+	"trainer.memory_gib":             isKind("command"),
+	"trainer.kernel":                 isKind("cpu"),
+	"data.queries_file":              isKind("solver"),
+	"data.plans":                     isKind("solver"),
+	"reward.stages":                  inStages,
+	"reward.stage_by":                inStages,
+	"reward.weights":                 func(r *ablation.Recipe) bool { return r.Reward.Kind == "WEIGHTED" },
+	"reward.milestones":              isKind("command"),
+	"environment.tables":             func(r *ablation.Recipe) bool { return r.Environment.World == "real" },
+	"environment.failure_kind":       failing,
+	"environment.failure_rates":      failing,
+	"environment.failure_latency_ms": failing,
+	"environment.form":               isKind("command"),
+	"environment.answer":             isKind("command"),
 }
+
+// inStages tells whether the reward goes through stages.
+func inStages(r *ablation.Recipe) bool {
+	return r.Reward.Kind == "CURRICULUM" || r.Reward.Kind == "PLANNER_R1"
+}
+
+// failing tells whether tools fail in training.
+func failing(r *ablation.Recipe) bool { return r.Environment.ToolFailureRate > 0 }
 
 func isKind(kind string) func(*ablation.Recipe) bool {
 	return func(r *ablation.Recipe) bool { return r.Trainer.Kind == kind }
@@ -36,6 +52,7 @@ var openGroups = []string{"Model", "Algorithm", "Reward", "Data"}
 func baseGroups(d draft, st ablation.Study, problems map[string]string) (groups []templates.FieldGroup, note string) {
 	preset, _ := ablation.PresetNamed(d.Preset)
 	changed, wrong := 0, 0
+	recipes := varieties(st)
 	for _, f := range ablation.Fields() {
 		if len(groups) == 0 || groups[len(groups)-1].Name != f.Group {
 			groups = append(groups, templates.FieldGroup{ID: strings.ToLower(f.Group), Name: f.Group, Open: slices.Contains(openGroups, f.Group)})
@@ -49,7 +66,7 @@ func baseGroups(d draft, st ablation.Study, problems map[string]string) (groups 
 			wrong++
 		}
 		applies := appliesIf[f.Key]
-		if applies != nil && !applies(&st.Base) && v.Kind != "factor" && v.Problem == "" && !anyArm(d, f.Key) {
+		if applies != nil && v.Kind != "factor" && v.Problem == "" && !v.Changed && !slices.ContainsFunc(recipes, func(r ablation.Recipe) bool { return applies(&r) }) {
 			g.Hidden = append(g.Hidden, v)
 			continue
 		}
@@ -69,19 +86,19 @@ func baseGroups(d draft, st ablation.Study, problems map[string]string) (groups 
 	return groups, note
 }
 
-// anyArm keeps a field in sight that matters in some arm: its condition key
-// is a factor (the curriculum's stages when reward is one).
-func anyArm(d draft, key string) bool {
-	section, _, _ := strings.Cut(key, ".")
-	for _, f := range d.Factors {
-		switch {
-		case key == "reward.stages" && f.Key == "reward.kind":
-			return slices.Contains(f.Levels, "CURRICULUM")
-		case section == "trainer" && f.Key == "trainer.kind", key == "environment.tables" && f.Key == "environment.world":
-			return true
+// varieties are the base recipe and what it becomes with each level of each
+// factor: a field is in sight when it matters in one of them.
+func varieties(st ablation.Study) []ablation.Recipe {
+	out := []ablation.Recipe{st.Base}
+	for _, f := range st.Factors {
+		for _, l := range f.Levels {
+			r := st.Base
+			if ablation.Set(&r, f.Key, l) == nil {
+				out = append(out, r)
+			}
 		}
 	}
-	return false
+	return out
 }
 
 func fieldView(f ablation.Field, d draft, preset ablation.Recipe, problem string) templates.FieldView {
@@ -108,7 +125,8 @@ func fieldView(f ablation.Field, d draft, preset ablation.Recipe, problem string
 		}
 		v.Kind, v.Options = choiceOf(values, v.Value, f.Kind == ablation.KindBool)
 	case ablation.KindList, ablation.KindMap:
-		v.Kind = "lines"
+		v.Range = map[ablation.FieldKind]string{ablation.KindList: "one argument a line", ablation.KindMap: "NAME=value, one a line"}[f.Kind]
+		v.Kind, v.Rows = "lines", strconv.Itoa(min(max(strings.Count(v.Value, "\n")+1, 1), 12))
 	case ablation.KindInt, ablation.KindUint, ablation.KindFloat:
 		v.Kind, v.Range = "number", capital(f.Allowed())
 	default:
@@ -129,7 +147,12 @@ func choiceOf(values []string, chosen string, yesNo bool) (kind string, options 
 		options = append(options, templates.FilterOption{Value: o, Label: label, On: o == chosen})
 	}
 	if !slices.Contains(values, chosen) {
-		options = append([]templates.FilterOption{{Value: chosen, Label: chosen, On: true}}, options...)
+		label := chosen
+		if label == "" {
+			label = "default"
+			letters += len(label) + 3
+		}
+		options = append([]templates.FilterOption{{Value: chosen, Label: label, On: true}}, options...)
 	}
 	if letters > 30 {
 		return "select", options

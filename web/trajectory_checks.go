@@ -193,6 +193,8 @@ var componentNames = []struct{ Key, Name, Class string }{
 	{"hard_macro", "hard macro", "part-hard-macro"},
 	{"success", "success", "part-success"},
 	{"format_error", "format error", "part-format"},
+	{"delivery", "delivered", "part-other"},
+	{"schema", "schema", "part-other"},
 }
 
 func componentName(key string) (name, class string) {
@@ -201,7 +203,7 @@ func componentName(key string) (name, class string) {
 			return c.Name, c.Class
 		}
 	}
-	return templates.Plain(key), "part-other"
+	return nameOfCheck(key), "part-other"
 }
 
 // componentOrder sorts components as componentNames does, strangers last.
@@ -271,7 +273,7 @@ func rewardRange(kind string) float64 {
 		return 5
 	case "MACRO":
 		return 3
-	case "SUCCESS":
+	case "SUCCESS", "RANDOM":
 		return 1
 	}
 	return 0

@@ -48,7 +48,11 @@ class StudyForm {
     const find = this.form.querySelector<HTMLInputElement>("[data-picker-find]");
     if (find) find.hidden = false;
     this.picker()?.addEventListener("toggle", () => {
-      if (this.picker()?.open) this.form.querySelector<HTMLInputElement>("[data-picker-find]")?.focus();
+      if (!this.picker()?.open) return;
+      this.form.querySelector<HTMLInputElement>("[data-picker-find]")?.focus({ preventScroll: true });
+      const list = this.form.querySelector<HTMLElement>(".picker-list");
+      const under = (list?.getBoundingClientRect().bottom ?? 0) - (innerHeight - 64);
+      if (under > 0) scrollBy({ top: under });
     });
     this.fits();
   }
