@@ -90,6 +90,7 @@ func reportTokens(b *testing.B, tokens int, round func()) {
 		best = min(best, cpuSeconds(b)-start)
 	}
 	b.ReportMetric(float64(tokens)/best, "tok/cpu-s")
+	b.ReportMetric(1000*best, "cpu-ms/round")
 }
 
 // BenchmarkTrain measures forward, backward and update: "long" is 16 sequences
