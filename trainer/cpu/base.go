@@ -33,9 +33,14 @@ type PretrainConfig struct {
 }
 
 // DefaultPretrain returns the settings the shipped checkpoint of a size was
-// made with, or would be.
+// made with, or would be. The larger sizes learn less long: they are made in
+// the run, once for each data folder.
 func DefaultPretrain(size string) PretrainConfig {
-	return PretrainConfig{Size: size, Kernel: "auto", Seed: 1, RecallSteps: 200, StrollSteps: 3600, Batch: 32, LR: 1.5e-3}
+	strolls := map[string]int{"nano": 3600, "small": 3600, "medium": 1800}[size]
+	if strolls == 0 {
+		strolls = 1000
+	}
+	return PretrainConfig{Size: size, Kernel: "auto", Seed: 1, RecallSteps: 200, StrollSteps: strolls, Batch: 32, LR: 1.5e-3}
 }
 
 // pretrainWorlds is the first data seed of the worlds that base checkpoints
@@ -95,11 +100,10 @@ func Pretrain(ctx context.Context, c PretrainConfig, report func(phase string, p
 // size, or one that is pre-trained once and shared as an artifact.
 func (r *run) baseModel(ctx context.Context) (stage, error) {
 	size := r.recipe.Model.Size
-	src, err := shipped.ReadFile("base/" + size + ".safetensors")
-	if r.recipe.Model.Base == "shipped" && err == nil {
+	if src, ext, ok := shippedBase(size); ok && r.recipe.Model.Base == "shipped" {
 		sum := sha256.Sum256(src)
 		return r.baseStage(ctx, map[string]string{"shipped": hex.EncodeToString(sum[:])}, func(dir string) (map[string]any, error) {
-			return map[string]any{"shipped": size}, os.WriteFile(filepath.Join(dir, policyFile), src, 0o644)
+			return map[string]any{"shipped": size + ext}, r.unpackBase(src, ext, filepath.Join(dir, policyFile))
 		})
 	}
 	c := DefaultPretrain(size)
@@ -119,6 +123,36 @@ func (r *run) baseModel(ctx context.Context) (stage, error) {
 	})
 }
 
+const (
+	extFull = ".safetensors"
+	extHalf = ".bf16"
+)
+
+// shippedBase returns the embedded base of a size, if there is one.
+func shippedBase(size string) (src []byte, ext string, ok bool) {
+	for _, ext := range []string{extFull, extHalf} {
+		if src, err := shipped.ReadFile("base/" + size + ext); err == nil {
+			return src, ext, true
+		}
+	}
+	return nil, "", false
+}
+
+// unpackBase writes an embedded base as a checkpoint file.
+func (r *run) unpackBase(src []byte, ext, path string) error {
+	if ext == extFull {
+		return os.WriteFile(path, src, 0o644)
+	}
+	m, err := nn.NewModel(r.shape, r.recipe.Trainer.Kernel, 0)
+	if err != nil {
+		return err
+	}
+	if err := unpackHalf(m, src); err != nil {
+		return err
+	}
+	return nn.SaveCheckpoint(path, m, nil, nil)
+}
+
 func (r *run) baseStage(ctx context.Context, key any, build func(string) (map[string]any, error)) (stage, error) {
 	dir, err := r.artifact(ctx, "base", key, build)
 	if err != nil {
@@ -134,9 +168,13 @@ func (r *run) baseStage(ctx context.Context, key any, build func(string) (map[st
 	return *s, nil
 }
 
-// WriteBase makes a base checkpoint at path and the record of its making
-// beside it (path with .json), for shipping. report may be nil.
+// WriteBase makes a base checkpoint at path (ending in .safetensors, or .bf16
+// for half the size) and the record of its making beside it (path with .json),
+// for shipping. report may be nil.
 func WriteBase(ctx context.Context, path string, c PretrainConfig, report func(line string)) error {
+	if ext := filepath.Ext(path); ext != extFull && ext != extHalf {
+		return fmt.Errorf("base checkpoint %q: the name must end in %s or %s", path, extFull, extHalf)
+	}
 	began := cpuSeconds()
 	last := map[string]float64{}
 	m, err := Pretrain(ctx, c, func(phase string, p lessonPoint) error {
@@ -150,7 +188,13 @@ func WriteBase(ctx context.Context, path string, c PretrainConfig, report func(l
 		return err
 	}
 	c.Kernel = m.Kernel()
-	if err := nn.SaveCheckpoint(path, m, nil, map[string]string{"made-by": "alidade pretrain"}); err != nil {
+	switch filepath.Ext(path) {
+	case extFull:
+		err = nn.SaveCheckpoint(path, m, nil, map[string]string{"made-by": "alidade pretrain"})
+	case extHalf:
+		err = os.WriteFile(path, packHalf(m), 0o644)
+	}
+	if err != nil {
 		return err
 	}
 	return writeJSON(path+".json", map[string]any{

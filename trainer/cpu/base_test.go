@@ -1,0 +1,106 @@
+package cpu
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"alidade/sandbox/travel/compact"
+	"alidade/trainer/cpu/nn"
+)
+
+func TestHalfPrecisionRoundTrip(t *testing.T) {
+	shape, err := nn.SizeConfig("nano", compact.VocabSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := nn.NewModel(shape, "auto", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := nn.NewModel(shape, "auto", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unpackHalf(b, packHalf(a)); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range a.Slab() {
+		if y := b.Slab()[i]; math.Abs(float64(x-y)) > math.Abs(float64(x))/256 {
+			t.Fatalf("parameter %d: %g became %g", i, x, y)
+		}
+	}
+	if err := unpackHalf(b, make([]byte, 10)); err == nil {
+		t.Error("a short file was accepted")
+	}
+}
+
+// Every shipped base fits its size and says how it was made.
+func TestShippedBases(t *testing.T) {
+	for _, size := range []string{"nano", "small", "medium"} {
+		src, ext, ok := shippedBase(size)
+		if !ok {
+			t.Errorf("no shipped base for size %s", size)
+			continue
+		}
+		if len(src) > 800_000 {
+			t.Errorf("%s: %d bytes, want at most 800000", size, len(src))
+		}
+		r := &run{recipe: tinyRecipe(t)}
+		var err error
+		if r.shape, err = nn.SizeConfig(size, compact.VocabSize); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), policyFile)
+		if err := r.unpackBase(src, ext, path); err != nil {
+			t.Fatal(err)
+		}
+		c, err := nn.LoadCheckpoint(path, "auto")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Model.Config() != r.shape {
+			t.Errorf("%s: shape %+v, want %+v", size, c.Model.Config(), r.shape)
+		}
+		var p struct{ Settings PretrainConfig }
+		record, err := shipped.ReadFile("base/" + size + ext + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(record, &p); err != nil {
+			t.Fatal(err)
+		}
+		want := DefaultPretrain(size)
+		want.Kernel = p.Settings.Kernel
+		if p.Settings != want {
+			t.Errorf("%s was made with %+v, DefaultPretrain is %+v", size, p.Settings, want)
+		}
+	}
+}
+
+func TestPretrainingLearnsToLookUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "base.safetensors")
+	c := PretrainConfig{Size: "nano", Kernel: "auto", Seed: 1, RecallSteps: 40, StrollSteps: 5, Batch: 16, LR: 1.5e-3}
+	if err := WriteBase(context.Background(), path, c, nil); err != nil {
+		t.Fatal(err)
+	}
+	var record struct {
+		Last map[string]float64 `json:"last"`
+	}
+	src, err := os.ReadFile(path + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(src, &record); err != nil {
+		t.Fatal(err)
+	}
+	if loss := record.Last["recall_loss"]; !(loss < 2.8) {
+		t.Errorf("recall loss %g after 40 steps, want below 2.8 (chance is %.1f)", loss, math.Log(float64(compact.IDTokens)))
+	}
+	if err := WriteBase(context.Background(), "base.txt", c, nil); err == nil {
+		t.Error("an unknown file type was accepted")
+	}
+}
