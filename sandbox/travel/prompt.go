@@ -20,6 +20,13 @@ func SystemPrompt() string {
 	return b.String()
 }
 
+// SystemPromptTools is SystemPrompt for a model that makes native tool calls:
+// its chat template shows it the tools.
+func SystemPromptTools() string {
+	rules, _, _ := strings.Cut(promptRules, "\nExample of a turn:")
+	return promptTask + "\nCall one tool a turn. A tool may be unavailable for a moment; call it again. When you know enough, answer with the plan and no call.\n" + rules
+}
+
 // Schema is the tool's description as the JSON of a function schema.
 func (t ToolSpec) Schema() []byte {
 	type property struct {
@@ -43,8 +50,10 @@ func (t ToolSpec) Schema() []byte {
 	return src
 }
 
-const promptRole = `You plan trips. Search with the tools until you know enough, then answer with a plan, day by day, that meets every wish of the user and keeps to the budget.
+const promptTask = `You plan trips. Search with the tools until you know enough, then answer with a plan, day by day, that meets every wish of the user and keeps to the budget.
+`
 
+const promptRole = promptTask + `
 Every turn you write is one of these two, with nothing before, between or behind but white space:
 
 <think>your reasoning</think>

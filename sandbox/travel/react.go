@@ -39,11 +39,7 @@ const maxReactTurns = 60
 // policy's own; the episode is then unfinished.
 func React(ctx context.Context, e *Episode, policy Policy, c ReactConfig) error {
 	r := newReact(e, c)
-	turns := e.c.MaxTurns
-	if turns <= 0 {
-		turns = maxReactTurns
-	}
-	for range turns {
+	for range r.turns() {
 		text, err := policy(ctx, r.messages)
 		if err != nil {
 			return fmt.Errorf("policy: %w", err)
@@ -56,32 +52,40 @@ func React(ctx context.Context, e *Episode, policy Policy, c ReactConfig) error 
 			return r.summarise(ctx, policy)
 		}
 	}
-	r.complain("the turn budget was spent without an answer")
-	e.Finish(Plan{}, EndTurns, r.problem)
+	r.spent()
 	return nil
+}
+
+// talk is what conversations of either form share.
+type talk struct {
+	e       *Episode
+	c       ReactConfig
+	problem string // the first thing out of form
+	used    int    // tokens of the messages counted so far
+	counted int
 }
 
 // react is a conversation under way.
 type react struct {
-	e        *Episode
-	c        ReactConfig
+	talk
 	messages []Message
-	problem  string // the first thing out of form
-	used     int    // tokens of the messages counted so far
-	counted  int
 }
 
-func newReact(e *Episode, c ReactConfig) *react {
+func newTalk(e *Episode, c ReactConfig) talk {
 	if c.MaxContext <= 0 {
 		c.MaxContext = 32_768
 	}
 	if c.Count == nil {
 		c.Count = func(s string) int { return (len(s) + 3) / 4 }
 	}
+	return talk{e: e, c: c}
+}
+
+func newReact(e *Episode, c ReactConfig) *react {
 	if c.System == "" {
 		c.System = SystemPrompt()
 	}
-	return &react{e: e, c: c, messages: []Message{{"system", c.System}, {"user", e.q.Text}}}
+	return &react{talk: newTalk(e, c), messages: []Message{{"system", c.System}, {"user", e.q.Text}}}
 }
 
 // tokens counts the texts of all messages, without a template around them.
@@ -92,7 +96,21 @@ func (r *react) tokens() int {
 	return r.used
 }
 
-func (r *react) complain(problem string) {
+// turns is the turn budget.
+func (r *talk) turns() int {
+	if r.e.c.MaxTurns > 0 {
+		return r.e.c.MaxTurns
+	}
+	return maxReactTurns
+}
+
+// spent ends an episode whose turn budget is used up.
+func (r *talk) spent() {
+	r.complain("the turn budget was spent without an answer")
+	r.e.Finish(Plan{}, EndTurns, r.problem)
+}
+
+func (r *talk) complain(problem string) {
 	if r.problem == "" && problem != "" {
 		r.problem = problem
 	}
@@ -144,12 +162,12 @@ func (r *react) call(body, text, think string) {
 	r.e.Last().Observe.Tokens = r.c.Count(response)
 }
 
-func (r *react) note(think, text string) {
+func (r *talk) note(think, text string) {
 	t := r.e.Last()
 	t.Think, t.Tokens = think, r.c.Count(text)
 }
 
-func (r *react) answer(text, end string) {
+func (r *talk) answer(text, end string) {
 	r.e.SetAnswer(text)
 	p, err := r.parse(text)
 	if err != nil {
@@ -158,7 +176,7 @@ func (r *react) answer(text, end string) {
 	r.e.Finish(p, end, r.problem)
 }
 
-func (r *react) parse(text string) (Plan, error) {
+func (r *talk) parse(text string) (Plan, error) {
 	if r.c.StrictPlan {
 		return ParsePlanStrict(text)
 	}
