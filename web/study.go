@@ -16,7 +16,7 @@ import (
 
 const (
 	firstRows   = 60  // runs of a study that are in the page itself
-	chartPoints = 400 // a run's series in a chart
+	chartPoints = 400 // a run's series in a chart, at most
 )
 
 // side are the small charts beside the primary one, in order of interest.
@@ -298,7 +298,7 @@ func studyCharts(d studyData, arms []ablation.Arm, marks map[int]templates.MarkV
 	st := d.rec.Study
 	c := templates.ChartConfig{
 		Study: int64(d.rec.ID), Primary: st.Metric, Metrics: d.metrics, Info: chartInfos(append(slices.Clone(d.metrics), st.Metric)),
-		Active: p.Live+p.Waiting > 0, Points: chartPoints,
+		Active: p.Live+p.Waiting > 0, Points: min(chartPoints, max(60, 60_000/max(1, len(d.runs)))),
 	}
 	c.Side = headlineMetrics(d.metrics, st.Metric, side...)
 	if len(d.metrics) == 0 {

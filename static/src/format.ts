@@ -30,7 +30,9 @@ export function unitOf(info: MetricInfo): string {
 export function axisValue(x: number, step: number): string {
   if (x !== 0 && (Math.abs(x) >= 1e6 || Math.abs(x) < 1e-4)) return x.toExponential(0).replace("-", "−").replace("e+", "e");
   if (Math.abs(x) >= 1e4 && step >= 1000) return fixed(x / 1000, step % 1000 === 0 ? 0 : 1) + "K";
-  const digits = Math.min(6, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+  let digits = Math.min(6, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+  const scaled = step * 10 ** digits;
+  if (digits < 6 && Math.abs(scaled - Math.round(scaled)) > 1e-6) digits++; // a step of 0.25 needs two
   return fixed(x, digits);
 }
 
