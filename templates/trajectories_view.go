@@ -10,6 +10,7 @@ type TrajectoriesView struct {
 	Rows        []TrajectoryRow
 	Shown       string // "1–100 of 12,040"
 	Prev, Next  string // addresses; "" = none
+	Here        string // this list's first page
 	Empty       *EmptyView
 }
 

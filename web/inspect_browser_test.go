@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"alidade/static"
+	"alidade/store"
 	"alidade/trainer"
 )
 
@@ -163,4 +164,34 @@ func testAssets(t *testing.T) map[string]static.File {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// Rollouts that come in are announced and move nothing.
+func TestNewRolloutsAreAnnounced(t *testing.T) {
+	ctx := browser(t)
+	if _, built := testAssets(t)["app.js"]; !built {
+		t.Skip("the browser bundle is not built")
+	}
+	s := openStore(t)
+	run := fillTrajectories(t, s, 1)
+	hub := NewHub(HubConfig{})
+	go hub.Run(t.Context())
+	srv, _ := newTestSite(t, s, func(c *Config) { c.Hub = hub })
+	visit(t, ctx, srv.URL+"/trajectories")
+	until(t, ctx, `document.getElementById('link-state').dataset.state === 'live'`)
+	var events []trainer.Event
+	for _, tr := range sampleGroup(41, 5) {
+		events = append(events, trainer.Event{V: trainer.Version, Kind: trainer.KindTrajectory, T: time.Now().UnixMilli(), Trajectory: &tr})
+	}
+	commit, err := s.RunWriter().Append(t.Context(), store.Batch{Run: run, Attempt: 1, Offset: 1000, Events: events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub.Publish(commit)
+	until(t, ctx, `!document.querySelector('[data-new]').hidden && document.querySelector('[data-new]').textContent === '8 new'`)
+	if n := eval[int](t, ctx, `document.querySelectorAll('.rollouts tbody tr').length`); n != 8 {
+		t.Errorf("%d rows before the list is read again, want 8", n)
+	}
+	eval[bool](t, ctx, `(document.querySelector('[data-new]').click(), true)`)
+	until(t, ctx, `document.querySelectorAll('.rollouts tbody tr').length === 16`)
 }

@@ -89,6 +89,7 @@ func trajectoriesView(q url.Values, f store.TrajectoryFilter, page int, heads []
 	for _, h := range heads {
 		v.Rows = append(v.Rows, rowOf(h, runs[h.Run]))
 	}
+	v.Here = listLink(q, "page", "")
 	first := f.Offset + 1
 	if len(heads) > 0 {
 		v.Shown = fmt.Sprintf("%s–%s of %s", digits(int64(first)), digits(int64(f.Offset+len(heads))), digits(int64(total)))

@@ -3,6 +3,8 @@
 // set as text.
 
 import { onKey } from "./keys";
+import { Live } from "./live";
+import { refreshNow, refreshSoon } from "./region";
 import { toast } from "./toast";
 
 // start wires the page that root holds.
@@ -12,6 +14,33 @@ export function start(root: HTMLElement): void {
   if (page === "trajectories") list(root);
   if (page === "trajectory") trajectory(root);
   if (page === "group") group(root);
+  if (page === "devices") devices();
+}
+
+// devices are read again as runs come and go, and their load every 5 s.
+function devices(): void {
+  new Live({ frame: (f) => f.runs.length > 0 && refreshSoon(), stale: refreshSoon }).want({ study: 0, metrics: [] });
+  window.setInterval(() => void refreshNow(), 5000);
+}
+
+// news counts rollouts that came in since the list was read. It says so at the top and moves nothing.
+function news(root: HTMLElement): void {
+  const link = root.querySelector<HTMLAnchorElement>("[data-new]");
+  if (!link) return;
+  const q = new URLSearchParams(location.search);
+  const run = q.get("run");
+  let count = 0;
+  const tell = (): void => {
+    link.hidden = count === 0;
+    link.textContent = count === 1 ? "1 new" : `${count} new`;
+  };
+  new Live({
+    frame: (f) => {
+      for (const [id, n] of Object.entries(f.trajectories ?? {})) if (!run || id === run) count += n;
+      tell();
+    },
+    stale: () => undefined,
+  }).want({ study: Number(q.get("study") ?? 0), metrics: [] });
 }
 
 function onKeys(keys: Record<string, (e: KeyboardEvent) => void>): void {
@@ -50,6 +79,7 @@ function copyButtons(root: HTMLElement): void {
 
 // list: a changed filter is applied at once; rows are moved through as everywhere.
 function list(root: HTMLElement): void {
+  news(root);
   const form = root.querySelector<HTMLFormElement>("form[data-auto]");
   if (!form) return;
   form.querySelector<HTMLElement>("[data-apply]")?.classList.add("visually-hidden");
