@@ -27,7 +27,6 @@ var allowed = map[string][]string{
 	"sandbox/serve":          {"sandbox", "sandbox/travel", "trainer", "ablation"},
 	"sandbox/travel/synth":   {"sandbox", "sandbox/travel", "trainer", "ablation"},
 	"sandbox/travel/compact": {"sandbox", "sandbox/travel", "trainer", "ablation"},
-	"sandbox/serve":          {"sandbox", "sandbox/travel", "trainer", "ablation"},
 	"store":                  {"ablation", "trainer", "stats"},
 	"gpu":                    {"ablation"},
 	"runner":                 {"ablation", "trainer", "store", "gpu", "runner/shim"},
