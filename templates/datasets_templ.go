@@ -57,7 +57,7 @@ func DatasetsPage(p PageView, v DatasetsView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<table class=\"table table-rows\" data-rows><thead><tr><th scope=\"col\">hash</th><th scope=\"col\" class=\"wide\">world</th><th scope=\"col\" class=\"num\">RL prompts</th><th scope=\"col\">easy : medium : hard</th><th scope=\"col\" class=\"num wide\">expert traces</th><th scope=\"col\" class=\"num wide\">held out</th><th scope=\"col\" class=\"num wide\">data seed</th><th scope=\"col\">used</th><th scope=\"col\" class=\"num wide\">size</th><th scope=\"col\" class=\"num\">made</th></tr></thead> <tbody>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<table class=\"table table-rows\" data-rows><thead><tr><th scope=\"col\">hash</th><th scope=\"col\" class=\"wide\">world</th><th scope=\"col\" class=\"num\">RL prompts</th><th scope=\"col\">easy : medium : hard</th><th scope=\"col\" class=\"num wide\">expert traces</th><th scope=\"col\" class=\"num wide\">held out</th><th scope=\"col\" class=\"num wide\">data seed</th><th scope=\"col\" class=\"dataset-used\">used</th><th scope=\"col\" class=\"num wide\">size</th><th scope=\"col\" class=\"num\">made</th></tr></thead> <tbody>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -251,14 +251,14 @@ func DatasetsPage(p PageView, v DatasetsView) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</td><td>")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 18, "</td><td class=\"dataset-used\">")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					var templ_7745c5c3_Var16 string
 					templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(d.Used)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `templates/datasets.templ`, Line: 46, Col: 20}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `templates/datasets.templ`, Line: 46, Col: 41}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 					if templ_7745c5c3_Err != nil {

@@ -15,16 +15,23 @@ import (
 	"alidade/templates"
 )
 
+// newStudy is the page that makes studies.
+type newStudy struct {
+	*site
+	past pastRuns
+}
+
 func (s *site) routesNewStudy(r chi.Router) {
-	r.Get("/studies/new", s.page(s.newStudyPage))
-	r.Post("/studies/new", s.page(s.newStudyPost))
+	n := &newStudy{site: s}
+	r.Get("/studies/new", s.page(n.open))
+	r.Post("/studies/new", s.page(n.post))
 }
 
 // partHeader asks for the form alone, for the page's script.
 const partHeader = "X-Alidade-Part"
 
-// newStudyPage starts from a template, from an earlier study, or blank.
-func (s *site) newStudyPage(w http.ResponseWriter, r *http.Request) error {
+// open starts from a template, from an earlier study, or blank.
+func (s *newStudy) open(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	d, starting := blankDraft(), false
 	switch {
@@ -48,12 +55,12 @@ func (s *site) newStudyPage(w http.ResponseWriter, r *http.Request) error {
 	case q.Get("blank") == "":
 		starting = true
 	}
-	return s.renderNewStudy(w, r, http.StatusOK, d, nil, starting)
+	return s.show(w, r, http.StatusOK, d, nil, starting)
 }
 
-// newStudyPost changes the draft as a button says, launches it, or hands it
+// post changes the draft as a button says, launches it, or hands it
 // out as a file.
-func (s *site) newStudyPost(w http.ResponseWriter, r *http.Request) error {
+func (s *newStudy) post(w http.ResponseWriter, r *http.Request) error {
 	if err := r.ParseMultipartForm(maxBody); err != nil && !errors.Is(err, http.ErrNotMultipart) {
 		return err
 	}
@@ -75,23 +82,23 @@ func (s *site) newStudyPost(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if inv != nil {
-		return s.renderNewStudy(w, r, http.StatusUnprocessableEntity, d, inv.Fields, false)
+		return s.show(w, r, http.StatusUnprocessableEntity, d, inv.Fields, false)
 	}
 	switch act {
 	case "launch":
-		return s.launchDraft(w, r, d)
+		return s.launch(w, r, d)
 	case "export":
 		return exportDraft(w, d)
 	}
-	return s.renderNewStudy(w, r, http.StatusOK, d, nil, false)
+	return s.show(w, r, http.StatusOK, d, nil, false)
 }
 
-// launchDraft queues the study's runs and leads to its page; a draft with
+// launch queues the study's runs and leads to its page; a draft with
 // problems is shown again.
-func (s *site) launchDraft(w http.ResponseWriter, r *http.Request, d draft) error {
+func (s *newStudy) launch(w http.ResponseWriter, r *http.Request, d draft) error {
 	st, planned, bad := d.check()
 	if len(bad) > 0 || len(planned) == 0 {
-		return s.renderNewStudy(w, r, http.StatusUnprocessableEntity, d, nil, false)
+		return s.show(w, r, http.StatusUnprocessableEntity, d, nil, false)
 	}
 	if s.Runs == nil {
 		return errReadOnly
@@ -142,9 +149,9 @@ func uploaded(form *multipart.Form) (string, error) {
 	return string(text), nil
 }
 
-// renderNewStudy writes the page, or the form alone when the script asks.
-func (s *site) renderNewStudy(w http.ResponseWriter, r *http.Request, status int, d draft, fileBad []ablation.FieldError, starting bool) error {
-	past, err := s.readHistory(r.Context())
+// show writes the page, or the form alone when the script asks.
+func (s *newStudy) show(w http.ResponseWriter, r *http.Request, status int, d draft, fileBad []ablation.FieldError, starting bool) error {
+	past, err := s.past.history(r.Context(), s.site)
 	if err != nil {
 		return err
 	}

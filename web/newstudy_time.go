@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"alidade/ablation"
@@ -18,13 +19,34 @@ type history struct {
 	now     time.Time
 }
 
-// readHistory reads finished runs and counts devices.
-func (s *site) readHistory(ctx context.Context) (history, error) {
-	runs, err := s.Store.Runs(ctx, store.RunFilter{States: []ablation.State{ablation.Succeeded}})
-	if err != nil {
-		return history{}, fmt.Errorf("finished runs: %w", err)
+// historyFor is how long what was read of earlier runs stands: the form asks
+// with every pause of the typist.
+const historyFor = 10 * time.Second
+
+// historyRuns is how many of the newest finished runs are looked at.
+const historyRuns = 400
+
+// pastRuns keeps the finished runs for a while.
+type pastRuns struct {
+	mu   sync.Mutex
+	at   time.Time
+	runs []ablation.Run
+}
+
+// history reads finished runs, or takes those read a moment ago, and counts
+// devices.
+func (p *pastRuns) history(ctx context.Context, s *site) (history, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := s.now()
+	if p.at.IsZero() || now.Sub(p.at) > historyFor || now.Before(p.at) {
+		runs, err := s.Store.Runs(ctx, store.RunFilter{States: []ablation.State{ablation.Succeeded}})
+		if err != nil {
+			return history{}, fmt.Errorf("finished runs: %w", err)
+		}
+		p.at, p.runs = now, runs[max(0, len(runs)-historyRuns):]
 	}
-	h := history{runs: runs[max(0, len(runs)-400):], now: s.now()}
+	h := history{runs: p.runs, now: now}
 	for _, d := range s.devices() {
 		if d.Run != 0 || d.Free {
 			h.devices++
