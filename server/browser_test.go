@@ -196,4 +196,3 @@ func watchConsole(t *testing.T, ctx context.Context) func() []string {
 		return found
 	}
 }
-

@@ -178,7 +178,6 @@ func tiny(name string, steps int, factors string, seeds string) string {
 	return fmt.Sprintf(`name: %s
 base:
   preset: quick
-  model: {size: nano, base: scratch}
   sft: {traces: 40, epochs: 1, control: false}
   algorithm: {group_size: 4, prompts_per_step: 4}
   budget: {steps: %d, checkpoint_every: 5}

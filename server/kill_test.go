@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,7 +27,7 @@ import (
 func TestServerKilledFiveTimes(t *testing.T) {
 	data := t.TempDir()
 	p := serve(t, data, "--cpu-slots", "4")
-	id := p.launch(t, tiny("killed", 60, rewardFactor, "[1, 2]"))
+	id := p.launch(t, tiny("killed", 400, rewardFactor, "[1, 2]"))
 	waitFor(t, time.Minute, "four runs to train", func() bool {
 		n := 0
 		for _, r := range p.runs(t, id) {
@@ -41,6 +42,9 @@ func TestServerKilledFiveTimes(t *testing.T) {
 		time.Sleep(time.Duration(r.IntN(700)) * time.Millisecond) // the random moment
 		p.kill()
 		p = serve(t, data, "--cpu-slots", "4")
+	}
+	if ended := slices.DeleteFunc(p.runs(t, id), func(r ablation.Run) bool { return !r.State.Terminal() }); len(ended) > 0 {
+		t.Errorf("%d runs ended before the last kill: the drill needs longer ones", len(ended))
 	}
 	for _, run := range p.wait(t, id, 5*time.Minute) {
 		if run.State != ablation.Succeeded {
