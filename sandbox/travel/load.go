@@ -35,7 +35,7 @@ func LoadWorld(dir string) (*World, error) {
 	if err := eachFlight(dir, b.add); err != nil {
 		return nil, fmt.Errorf("load world: %w", err)
 	}
-	return newWorld(t, b), nil
+	return newWorld(t, b.table()), nil
 }
 
 func loadPlaces(dir string) (t Tables, err error) {
@@ -83,7 +83,7 @@ func loadPlaces(dir string) (t Tables, err error) {
 // eachFlight reads the flight table; it is no error if there is none.
 func eachFlight(dir string, take func(*Flight)) error {
 	var f Flight
-	err := eachRow(find(dir, "flights/clean_Flights_2022.csv"),
+	err := eachRow(find(dir, flightFile),
 		[]string{"Flight Number", "Price", "DepTime", "ArrTime", "ActualElapsedTime", "FlightDate", "OriginCityName", "DestCityName", "Distance"}, false,
 		func(r *row) {
 			f = Flight{Number: string(r.fields[r.cols[0]]), Price: r.integer(1), Dep: r.text(2), Arr: r.text(3), Elapsed: r.text(4),
@@ -95,6 +95,9 @@ func eachFlight(dir string, take func(*Flight)) error {
 	}
 	return err
 }
+
+// flightFile is the flight table's place in a database folder.
+const flightFile = "flights/clean_Flights_2022.csv"
 
 // find returns the path of a table in its sub-folder, or beside the others.
 func find(dir, name string) string {

@@ -329,7 +329,7 @@ func officialTrip(e *evaluation, i int, unit *RawDay, v *Value) finding {
 		if !found {
 			panic(indexError)
 		}
-		if e.w.flights.onRoute(number, from, to, "") == nil {
+		if e.w.flights.onRoute(number, from, to, "") == 0 {
 			return noSuchFlight(i+1, text, number, from, to, "")
 		}
 	case containsFold(text, "self-driving"):

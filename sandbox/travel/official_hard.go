@@ -50,7 +50,7 @@ func (e *evaluation) payFlight(i int, text string) {
 		panic(indexError)
 	}
 	if rows := e.w.flights.numbered(number); len(rows) > 0 {
-		e.spend(i, FieldTransportation, float64(e.w.flights.rows[rows[0]].price)*float64(e.q.People))
+		e.spend(i, FieldTransportation, float64(e.w.flights.price[rows[0]])*float64(e.q.People))
 	}
 }
 

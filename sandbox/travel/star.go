@@ -189,7 +189,7 @@ func starTrip(e *evaluation, i int, unit *RawDay, v *Value) finding {
 		if !found {
 			return noNumber(i+1, text)
 		}
-		if e.w.flights.onRoute(number, from, to, "") == nil {
+		if e.w.flights.onRoute(number, from, to, "") == 0 {
 			return noSuchFlight(i+1, text, number, from, to, "")
 		}
 		return pass

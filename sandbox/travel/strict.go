@@ -85,7 +85,7 @@ type strictDay struct {
 	ownRoute     bool  // the transport text says from where to where
 	rideFrom     string
 	rideTo       string
-	flight       *flightRow
+	flight       uint32 // row + 1; 0 = none
 	number       string
 	meals        [3]strictPlace
 	hotel        strictPlace

@@ -261,7 +261,7 @@ func (t *strictTrip) rideExists(i int, d *strictDay) finding {
 		if d.number == "" {
 			return noNumber(i+1, s)
 		}
-		if d.flight == nil {
+		if d.flight == 0 {
 			return noSuchFlight(i+1, s, d.number, from, to, t.date(i))
 		}
 	case modeTaxi, modeDriving:
@@ -378,8 +378,8 @@ func (t *strictTrip) price(j *Judgement) (total float64) {
 		from, to := d.ride()
 		switch d.single() {
 		case modeFlight:
-			if d.flight != nil {
-				spend(i, FieldTransportation, float64(d.flight.price)*float64(people))
+			if d.flight != 0 {
+				spend(i, FieldTransportation, float64(t.w.flights.price[d.flight-1])*float64(people))
 			}
 		case modeTaxi:
 			row, found := t.w.distances[route{from, to}]

@@ -52,19 +52,27 @@ type place struct{ name, city string }
 
 // NewWorld indexes tables. The tables may be dropped afterwards.
 func NewWorld(t Tables) *World {
-	b := newFlightBuilder(len(t.Flights))
-	for i := range t.Flights {
-		b.add(&t.Flights[i])
-	}
-	return newWorld(t, b)
+	return BuildWorld(t, func(add func(*Flight)) {
+		for i := range t.Flights {
+			add(&t.Flights[i])
+		}
+	})
 }
 
-func newWorld(t Tables, b *flightBuilder) *World {
+// BuildWorld is NewWorld for flights that need not all be held at once: each
+// hands them over one by one, in file order; t.Flights is left out.
+func BuildWorld(t Tables, each func(add func(*Flight))) *World {
+	b := newFlightBuilder(len(t.Flights))
+	each(b.add)
+	return newWorld(t, b.table())
+}
+
+func newWorld(t Tables, flights flightTable) *World {
 	w := &World{
 		cities:           append([]City(nil), t.Cities...),
 		stateOf:          make(map[string]string, len(t.Cities)),
 		inState:          map[string][]string{},
-		flights:          b.table(),
+		flights:          flights,
 		hotels:           groupBy(t.Hotels, func(h *Hotel) string { return h.City }),
 		restaurants:      groupBy(t.Restaurants, func(r *Restaurant) string { return r.City }),
 		attractions:      groupBy(t.Attractions, func(a *Attraction) string { return a.City }),
@@ -145,6 +153,16 @@ func (w *World) Restaurant(name, city string) *Restaurant {
 // Attraction returns the first attraction of exactly this name in a city, or nil.
 func (w *World) Attraction(name, city string) *Attraction {
 	return w.attractionByName[place{name, city}]
+}
+
+// EachDistance calls yield for every pair of cities that has a distance row,
+// in no particular order, until it returns false.
+func (w *World) EachDistance(yield func(Distance) bool) {
+	for _, d := range w.distances {
+		if !yield(d.Distance) {
+			return
+		}
+	}
 }
 
 // State returns the state of a city, "" for an unknown one.
