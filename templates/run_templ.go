@@ -175,7 +175,7 @@ func Run(p PageView, v RunView) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = SectionHead(SectionView{ID: "live", Title: "Live", Note: v.LiveNote}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = SectionHead(SectionView{ID: "live", Title: liveTitle(v.Charts.Active), Note: v.LiveNote}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

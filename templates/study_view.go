@@ -151,3 +151,11 @@ type RunData struct {
 	LeftS  float64 `json:"left_s"`
 	Values []any   `json:"values"`
 }
+
+// liveTitle heads the charts: while runs go, and after.
+func liveTitle(active bool) string {
+	if active {
+		return "Live"
+	}
+	return "Curves"
+}

@@ -17,7 +17,7 @@ func armTable(d studyData, arms []ablation.Arm, marks map[int]templates.MarkView
 	t := templates.ArmTable{}
 	if len(d.primary.byArm) == 0 && len(d.others) == 0 {
 		t.Note = "one row an arm, with mean and interval"
-		t.Empty = &templates.EmptyView{Title: "Nothing to compare yet", Text: fmt.Sprintf("The first %s comes with the first evaluation.", lowerFirst(info.Label))}
+		t.Empty = &templates.EmptyView{Title: "Nothing to compare yet", Text: info.Label + " is measured at evaluations; none has come yet."}
 		return t
 	}
 	t.Note = armNote(d)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"alidade/ablation"
 )
 
 // browser starts a headless browser that can reach this machine alone. Tests
@@ -56,15 +58,14 @@ func TestScreenshots(t *testing.T) {
 	if dir == "" {
 		t.Skip("ALIDADE_SHOTS is not set")
 	}
-	s := openStore(t)
-	going, crossed := fillStudies(t, s, time.Now())
-	hub := NewHub(HubConfig{})
-	go hub.Run(t.Context())
-	srv, _ := newTestSite(t, s, func(c *Config) { c.Hub = hub })
 	ctx := browser(t)
-	pages := map[string]string{
-		"home": "/", "studies": "/studies", "study": fmt.Sprintf("/studies/%d", going.ID), "study-crossed": fmt.Sprintf("/studies/%d", crossed.ID),
-		"run": "/runs/27", "run-failed": "/runs/14", "missing": "/studies/99", "study-all": fmt.Sprintf("/studies/%d?open=all", going.ID), "study-runs": fmt.Sprintf("/studies/%d?show=runs&x=elapsed", going.ID),
+	base, pages := os.Getenv("ALIDADE_SITE"), map[string]string{} // of a running server, with ALIDADE_PAGES "name=path name=path"
+	for _, p := range strings.Fields(os.Getenv("ALIDADE_PAGES")) {
+		name, path, _ := strings.Cut(p, "=")
+		pages[name] = path
+	}
+	if base == "" {
+		base, pages = filledSite(t)
 	}
 	only := os.Getenv("ALIDADE_SHOT")
 	console := chromedp.Console(ctx)
@@ -84,9 +85,9 @@ func TestScreenshots(t *testing.T) {
 				}
 				err := chromedp.Do(ctx,
 					chromedp.EmulateViewport(width, 900),
-					chromedp.Navigate(srv.URL+"/healthz"),
+					chromedp.Navigate(base+"/healthz"),
 					setTheme(theme),
-					chromedp.Navigate(srv.URL+path),
+					chromedp.Navigate(base+path),
 					chromedp.WaitVisible(chromedp.CSS("body[data-ready]")),
 					chromedp.Sleep(900*time.Millisecond))
 				if err != nil {
@@ -102,5 +103,35 @@ func TestScreenshots(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// filledSite serves the store of the page tests, and names its pages.
+func filledSite(t *testing.T) (base string, pages map[string]string) {
+	s := openStore(t)
+	going, crossed := fillStudies(t, s, time.Now())
+	if os.Getenv("ALIDADE_BIG") != "" { // 496 runs of 8 arms, and 40 arms
+		st := crossedStudy()
+		st.Seeds = nil
+		for seed := range uint64(62) {
+			st.Seeds = append(st.Seeds, seed+1)
+		}
+		_, runs := launchStudy(t, s, st)
+		for _, r := range runs {
+			drive(t, s, r, curve{steps: 100, started: time.Now().Add(-time.Hour), end: ablation.EvStopped})
+		}
+		st = rewardsStudy(1, 2)
+		st.Factors = append(st.Factors, ablation.Factor{Key: "environment.tool_failure_rate", Levels: []any{0.0, .01, .02, .05, .1}}, ablation.Factor{Key: "algorithm.group_size", Name: "group size", Levels: []any{int64(8), int64(16)}})
+		_, runs = launchStudy(t, s, st)
+		for _, r := range runs {
+			drive(t, s, r, curve{steps: 100, started: time.Now().Add(-time.Hour), end: ablation.EvStopped})
+		}
+	}
+	hub := NewHub(HubConfig{})
+	go hub.Run(t.Context())
+	srv, _ := newTestSite(t, s, func(c *Config) { c.Hub = hub })
+	return srv.URL, map[string]string{
+		"home": "/", "studies": "/studies", "study": fmt.Sprintf("/studies/%d", going.ID), "study-crossed": fmt.Sprintf("/studies/%d", crossed.ID),
+		"run": "/runs/27", "run-failed": "/runs/14", "missing": "/studies/99", "big": "/studies/3", "big-runs": "/studies/3?show=runs&runs=arm:sum", "forty": "/studies/4", "study-all": fmt.Sprintf("/studies/%d?open=all", going.ID), "study-runs": fmt.Sprintf("/studies/%d?show=runs&x=elapsed", going.ID),
 	}
 }

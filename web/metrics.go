@@ -51,6 +51,8 @@ var metricTable = map[string]metricInfo{
 	"sft/tokens_per_s":          {Label: "SFT speed", Unit: "tokens/s", Zero: true, Digits: 0},
 	"eval/success":              {Label: "Success", Percent: true, Zero: true, Digits: 1},
 	"eval/success_greedy":       {Label: "Success, greedy", Percent: true, Zero: true, Digits: 1},
+	"eval/format_error":         {Label: "Format errors in evaluation", Percent: true, Zero: true, Digits: 1},
+	"eval/overlong":             {Label: "Over-long in evaluation", Percent: true, Zero: true, Digits: 1},
 	"eval/delivery":             {Label: "Plans delivered", Percent: true, Zero: true, Digits: 1},
 	"eval/cs_micro":             {Label: "Commonsense, micro", Percent: true, Zero: true, Digits: 1},
 	"eval/cs_macro":             {Label: "Commonsense, macro", Percent: true, Zero: true, Digits: 1},

@@ -276,7 +276,7 @@ func studyActions(rec ablation.StudyRecord, p progress) (buttons, more []templat
 		buttons = append(buttons, templates.ActionView{Label: fmt.Sprintf("Resume %s", plural(n, "run", "runs")), Post: at("resume"), Toast: "Queued again: each goes on from its last checkpoint", Undo: at("stop")})
 	}
 	report := templates.ActionView{Label: "Report", Href: fmt.Sprintf("/studies/%d/report", rec.ID), Key: "r"}
-	if p.Finished > 0 {
+	if p.ByState[ablation.Succeeded] > 0 {
 		report.Kind = "primary"
 	}
 	buttons = append(buttons, report)

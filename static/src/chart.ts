@@ -135,7 +135,7 @@ export class Chart {
   private labelRoom(): number {
     if (!this.options.labels) return this.options.xLabel === "step" ? 12 : 36;
     let widest = 0;
-    for (const d of this.lines) widest = Math.max(widest, d.context ? 0 : textWidth(d.label + " 000.0"));
+    for (const d of this.lines) widest = Math.max(widest, d.context ? 0 : textWidth(d.label + " 000.0" + fewerText(d.line, d.line.x.length - 1)));
     for (const c of this.constants) widest = Math.max(widest, textWidth(c.label));
     return Math.min(Math.max(56, widest + 22), Math.max(90, this.width * 0.34));
   }
@@ -350,8 +350,11 @@ export class Chart {
     ctx.globalAlpha = alpha;
     ctx.lineWidth = width * devicePixelRatio;
     ctx.setLineDash(armDash(d.arm).map((v) => v * devicePixelRatio));
+    // where some of the runs have not come yet, or have ended early, the mean is thin: it rests on fewer
     ctx.beginPath();
     let pen = false;
+    let thin = false;
+    let [fromX, fromY] = [0, 0];
     for (let i = 0; i < line.x.length; i++) {
       const v = y[i] as number;
       if (!Number.isFinite(v) || Number.isNaN(line.x[i])) {
@@ -360,11 +363,22 @@ export class Chart {
       }
       const px = this.px(u, line.x[i] as number);
       const py = this.py(u, v);
+      const fewer = (line.n[i] as number) < line.members;
+      if (fewer !== thin) {
+        ctx.stroke();
+        thin = fewer;
+        ctx.lineWidth = (thin ? Math.min(1, width) : width) * devicePixelRatio;
+        ctx.globalAlpha = thin ? alpha * 0.6 : alpha;
+        ctx.beginPath();
+        ctx.moveTo(pen ? fromX : px, pen ? fromY : py);
+      }
       if (pen) ctx.lineTo(px, py);
       else ctx.moveTo(px, py);
       pen = true;
+      [fromX, fromY] = [px, py];
     }
     ctx.stroke();
+    ctx.globalAlpha = alpha;
     ctx.setLineDash([]);
     if (line.x.length <= 12 && !d.context) this.dots(u, d, y);
     ctx.globalAlpha = 1;
@@ -449,7 +463,7 @@ export class Chart {
         if (!Number.isFinite(v) || x > this.xLimits[1] || x < this.xLimits[0]) continue;
         this.marker(u, d, x, v, 3.4);
         const y = this.py(u, v);
-        ends.push({ d, x: this.px(u, x), y, at: y, text: `${d.label} ${fixed(v * this.scale(), this.options.info.digits)}`, strong: d === this.near });
+        ends.push({ d, x: this.px(u, x), y, at: y, text: `${d.label} ${fixed(v * this.scale(), this.options.info.digits)}${fewerText(d.line, i)}`, strong: d === this.near });
         break;
       }
     }
@@ -511,6 +525,12 @@ export function spread(list: { y: number; at: number }[], gap: number, low: numb
     for (const e of list) e.at = Math.min(high, Math.max(low, e.at));
     if (!moved) break;
   }
+}
+
+// fewerText says that a mean rests on fewer runs than its line has.
+function fewerText(line: Line, i: number): string {
+  const n = line.n[i] as number;
+  return n < line.members ? `, n = ${n} of ${line.members}` : "";
 }
 
 function shorten(ctx: CanvasRenderingContext2D, text: string, room: number): string {

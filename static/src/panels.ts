@@ -194,7 +194,7 @@ export class Panels {
     if (note) note.textContent = `${count(this.metrics.length, "metric", "metrics")}; only charts in view are drawn`;
     const groups = new Map<string, string[]>();
     for (const m of this.metrics) {
-      const cut = m.indexOf("/");
+      const cut = m.startsWith("eval/check/") ? 10 : m.indexOf("/");
       const name = cut > 0 ? m.slice(0, cut) : "other";
       groups.set(name, [...(groups.get(name) ?? []), m]);
     }
@@ -285,9 +285,8 @@ export class Panels {
       filter.addEventListener("input", apply);
       if (filter.value) apply();
     }
-    if (this.config.single || query("open") === "all") {
-      for (const d of all<HTMLDetailsElement>('[data-charts="all"] details').slice(0, this.config.single ? 3 : 99)) d.open = true;
-    }
+    const open = query("open") === "all" ? 99 : this.config.single && innerWidth > 760 ? 1 : 0;
+    for (const d of all<HTMLDetailsElement>('[data-charts="all"] details').slice(0, open)) d.open = true;
   }
 
   private choice(name: string, value: string, changed: (v: string) => void): void {
@@ -435,7 +434,7 @@ export class Panels {
     }
     const lines = this.lines(p, series);
     const any = lines.some((d) => d.line.x.length > 0);
-    p.figure.dataset.state = any ? "" : "empty";
+    p.figure.dataset.state = any ? "" : this.config.active ? "empty" : "idle";
     const constants = p.main && p.labels && this.baselineFits(p.metric) ? this.constants() : [];
     this.describe(p, info, lines, constants, any);
     if (!any) return;
@@ -600,6 +599,7 @@ const baselines = ["baseline/random_legal", "baseline/sft", "baseline/sft_contin
 
 const groupNames: Record<string, string> = {
   eval: "Evaluation",
+  "eval/check": "Constraints in evaluation",
   train: "Training",
   reward: "Reward by component",
   check: "Constraints in training",
