@@ -83,8 +83,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	srv := &http.Server{
-		Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 30 * time.Minute,
-		ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 5 * time.Minute, IdleTimeout: 30 * time.Minute,
+		BaseContext: func(net.Listener) context.Context { return ctx }, // ends what waits for injected latency
+		ErrorLog:    slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
 	}
 	reaping, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup

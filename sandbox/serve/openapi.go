@@ -101,6 +101,9 @@ func (r *route) errors() []int {
 	if strings.Contains(r.path, "{id}") && r.method != http.MethodDelete {
 		list = append(list, http.StatusNotFound)
 	}
+	if r.status == http.StatusSwitchingProtocols {
+		list = append(list, http.StatusBadRequest)
+	}
 	switch r.op {
 	case "create":
 		list = append(list, http.StatusServiceUnavailable)

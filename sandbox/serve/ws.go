@@ -22,8 +22,10 @@ const (
 type socket struct {
 	conn  *websocket.Conn
 	out   chan *bytes.Buffer
-	dead  chan struct{} // the writer has given up
-	slots chan struct{} // taken by messages at work
+	dead  chan struct{}   // the writer has given up
+	slots chan struct{}   // taken by messages at work
+	ctx   context.Context // of its messages; ends with the connection
+	end   context.CancelFunc
 }
 
 // sockets are the open connections.
@@ -65,6 +67,7 @@ func (c *sockets) close() {
 	c.closed = true
 	for k := range c.open {
 		_ = k.conn.SetReadDeadline(time.Unix(1, 0))
+		k.end()
 	}
 	c.mu.Unlock()
 	c.wg.Wait()
@@ -86,12 +89,14 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 		return // the upgrader has answered
 	}
 	k := &socket{conn: conn, out: make(chan *bytes.Buffer, socketJobs), dead: make(chan struct{}), slots: make(chan struct{}, socketJobs)}
+	k.ctx, k.end = context.WithCancel(r.Context())
+	defer k.end()
 	if !s.sockets.add(k) {
 		_ = conn.Close()
 		return
 	}
 	defer s.sockets.remove(k)
-	s.converse(context.WithoutCancel(r.Context()), k)
+	s.converse(k)
 }
 
 // writeBuffers are lent to connections while they write.
@@ -99,7 +104,7 @@ var writeBuffers sync.Pool
 
 // converse reads messages until the connection ends, then waits for those at
 // work. A client that does not take its replies is not read from either.
-func (s *Server) converse(ctx context.Context, k *socket) {
+func (s *Server) converse(k *socket) {
 	var writer, jobs sync.WaitGroup
 	writer.Go(k.write)
 	k.conn.SetReadLimit(s.config.MaxBody)
@@ -111,9 +116,10 @@ func (s *Server) converse(ctx context.Context, k *socket) {
 		k.slots <- struct{}{}
 		jobs.Go(func() {
 			defer func() { <-k.slots }()
-			k.say(s.reply(ctx, message))
+			k.say(s.reply(k.ctx, message))
 		})
 	}
+	k.end() // nobody waits for injected latency any more
 	jobs.Wait()
 	close(k.out)
 	writer.Wait()
