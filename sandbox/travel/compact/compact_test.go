@@ -43,8 +43,8 @@ func TestVocabularyHasAWordForEveryToken(t *testing.T) {
 	}
 }
 
-// The clean expert and the solver never break a rule: every query is
-// certified, so strict must agree.
+// The solver and the clean expert never break a rule: every query is
+// certified, so strict must agree, and on the cost too.
 func TestSolversPlanPassesStrict(t *testing.T) {
 	for _, factor := range []float64{0.7, 1} {
 		w := testWorld(t)
@@ -53,8 +53,12 @@ func TestSolversPlanPassesStrict(t *testing.T) {
 			if !ok {
 				t.Fatalf("query %d (%s) is not solvable", i, q.Text)
 			}
+			expert := w.Expert(q, 0, 1, uint64(i))
+			if j := w.Judge(Trace{Query: q, calls: expert.calls, picks: sol.picks}); !j.Success || *j.Cost != sol.Cost {
+				t.Fatalf("query %d (%s): the solver's plan of $%g fails: %+v", i, q.Text, sol.Cost, j)
+			}
 			s := w.NewSession(q, SessionConfig{Labels: uint64(i)})
-			s.Play(w.Expert(q, 0, 1, uint64(i)))
+			s.Play(expert)
 			j := s.Judgement()
 			if !s.Done() || !j.Success {
 				t.Fatalf("query %d (%s): expert failed (%s %s): %+v\n%s", i, q.Text, s.end, s.formatError, j, Show(s.script.Tokens))
