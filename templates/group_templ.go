@@ -156,7 +156,7 @@ func GroupPage(p PageView, v GroupView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = SectionHead(SectionView{ID: "matrix", Title: "What separates the better rollouts", Note: "separates by = mean advantage of those that pass minus those that do not"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = SectionHead(SectionView{ID: "matrix", Title: v.Matrix.Title, Note: v.Matrix.Note}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -50,18 +50,19 @@ type ChartLabel struct{ X, Y, Text, Anchor string }
 
 // MatrixView is constraint × rollout, most separating constraint first.
 type MatrixView struct {
-	Caption   string
-	Rewards   string // "Reward, SUM"
-	Spread    string // "mean 1.469, SD 0.981"
-	Norm      string // "(reward − mean) ÷ SD"
-	Limit     string // "tokens, limit 30,000"
-	Columns   []MatrixColumn
-	Rows      []MatrixRow
-	Same      []MatrixRow
-	SameTitle string
-	Notes     bool // some column has one
-	Injected  bool
-	Reason    MatrixReason
+	Title, Note string
+	Caption     string
+	Rewards     string // "Reward, SUM"
+	Spread      string // "mean 1.469, SD 0.981"
+	Norm        string // "(reward − mean) ÷ SD"
+	Limit       string // "tokens, limit 30,000"
+	Columns     []MatrixColumn
+	Rows        []MatrixRow
+	Same        []MatrixRow
+	SameTitle   string
+	Notes       bool // some column has one
+	Injected    bool
+	Reason      MatrixReason
 }
 
 // MatrixColumn is one rollout.

@@ -21,8 +21,8 @@ type TrajectoryView struct {
 	Folded string // "12 of 16 folded"
 	Plan   PlanView
 	Checks ChecksView
-	Parts  PartsView
-	Worth  string // one sentence on how the advantage came about
+	Parts  *PartsView // nil when nothing was paid
+	Worth  string     // one sentence on how the advantage came about
 }
 
 // InspectLink is a link in words with the key that follows it.

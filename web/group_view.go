@@ -153,13 +153,20 @@ func matrixOf(run ablation.Run, group []trainer.Trajectory) templates.MatrixView
 		Norm:    "(reward − mean) ÷ SD",
 		Limit:   "tokens",
 	}
+	if first.RewardKind == "" {
+		m.Rewards = "Reward"
+	}
 	if first.Advantage != nil && first.Advantage.Norm == "group-mean" {
 		m.Norm = "reward − mean"
 	}
 	if limit := run.Arm.Recipe.Environment.MaxTokens; limit > 0 {
 		m.Limit = "tokens, limit " + digits(int64(limit))
 	}
+	m.Title, m.Note = "What separates the better rollouts", "separates by = mean advantage of those that pass minus those that do not"
 	m.Caption = fmt.Sprintf("Columns are the %d rollouts, best reward first.", len(group))
+	if len(group) == 1 {
+		m.Title, m.Note, m.Caption = "How the checks came out", "", "With one rollout there is nothing to compare."
+	}
 	advantages, most := make([]float64, len(group)), 0.0
 	for i := range group {
 		advantages[i] = advantageOf(&group[i], stats)
@@ -178,6 +185,9 @@ func matrixOf(run ablation.Run, group []trainer.Trajectory) templates.MatrixView
 	}
 	m.Rows, m.Same = matrixRows(run.ID, group, advantages, edge)
 	m.SameTitle = "Same in all: these cannot teach anything in this group"
+	if len(group) == 1 {
+		m.SameTitle = "Constraint"
+	}
 	m.Reason = firstReason(m)
 	return m
 }
@@ -290,6 +300,10 @@ func matrixRows(run ablation.RunID, group []trainer.Trajectory, advantages []flo
 
 func sameWords(outcomes map[string]bool, n int) string {
 	switch {
+	case n == 1 && outcomes["pass"]:
+		return "passes"
+	case n == 1 && !outcomes["n/a"]:
+		return "fails"
 	case len(outcomes) > 1:
 		return "never passed"
 	case outcomes["pass"]:

@@ -246,7 +246,7 @@ func armRow(i int, a ablation.Arm, st ablation.Study, keys []string, heads []tem
 		value, ok := a.Levels[key]
 		level := templates.ArmLevel{Text: "–", Numeric: heads[c].Numeric}
 		if ok {
-			level.Text = levelText(key, value)
+			level.Text = cellText(key, value)
 		}
 		for _, f := range st.Factors {
 			if f.Key == key && len(f.Levels) > 0 && ok {
@@ -262,8 +262,8 @@ func armRow(i int, a ablation.Arm, st ablation.Study, keys []string, heads []tem
 	return row
 }
 
-// levelText writes a level for a table cell.
-func levelText(key string, v any) string {
+// cellText writes a level for a table cell.
+func cellText(key string, v any) string {
 	if key == "environment.tool_failure_rate" {
 		if x, ok := v.(float64); ok {
 			return strconv.FormatFloat(x*100, 'g', 6, 64) + thin + "%"

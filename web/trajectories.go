@@ -139,6 +139,9 @@ func rowOf(h store.TrajectoryHead, run ablation.Run) templates.TrajectoryRow {
 	if h.Group != "" {
 		r.GroupRef = templates.Link{Label: "prompt " + shortGroup(h.Group), Href: groupPath(h.Run, h.Group)}
 	}
+	if h.Phase == "judge" { // plans that are only judged earn nothing
+		r.Reward = "–"
+	}
 	if h.Advantage != nil {
 		r.Advantage = signed(*h.Advantage, 2)
 	}

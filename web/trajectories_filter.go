@@ -39,6 +39,9 @@ func trajectoryFilter(q url.Values) (f store.TrajectoryFilter, page int, err err
 		success := outcome == "success"
 		f.Success = &success
 	}
+	if success := rd.flag("success"); success != nil { // the API's own name for the same
+		f.Success = success
+	}
 	f.Sort = rd.oneOf("sort", allSorts())
 	if f.Sort == "" {
 		f.Sort = "newest"
@@ -132,11 +135,11 @@ func (p *paramReader) flag(name string) *bool {
 	switch s := p.text(name); s {
 	case "":
 		return nil
-	case "1", "0":
-		on := s == "1"
+	case "1", "yes", "true", "0", "no", "false":
+		on := s == "1" || s == "yes" || s == "true"
 		return &on
 	default:
-		p.refuse(name, s, "1 or 0")
+		p.refuse(name, s, "1 or 0, yes or no")
 		return nil
 	}
 }
@@ -261,7 +264,7 @@ func filterChips(q url.Values, studies []ablation.StudyRecord) []templates.Filte
 	words := []struct{ name, label string }{
 		{"q", "text: %s"}, {"study", "study %s"}, {"arm", "arm %s"}, {"run", "run %s"}, {"phase", "phase: %s"}, {"policy", "policy: %s"}, {"mode", "mode: %s"}, {"group", "group: %s"},
 		{"from", "step from %s"}, {"to", "step to %s"}, {"min", "reward from %s"}, {"max", "reward to %s"},
-		{"outcome", "%s"}, {"check", "fails %s"}, {"tool", "calls %s"}, {"level", "%s"},
+		{"outcome", "%s"}, {"success", "success: %s"}, {"check", "fails %s"}, {"tool", "calls %s"}, {"level", "%s"},
 		{"injected", "injected failure"}, {"format", "format error"}, {"overlong", "over-long"},
 	}
 	var chips []templates.FilterChip

@@ -316,6 +316,9 @@ func resultLine(tool string, o *trainer.Observed) string {
 		}
 		return line
 	}
+	if way, ok := wayRow(o); ok {
+		return way
+	}
 	noun, ok := hitNouns[tool]
 	if !ok {
 		noun = [2]string{"row", "rows"}
@@ -332,7 +335,7 @@ func resultLine(tool string, o *trainer.Observed) string {
 }
 
 // wayFacts are the parts of the distance tool's one line.
-var wayFacts = regexp.MustCompile(`(duration|distance|cost): *([^,;]+)`)
+var wayFacts = regexp.MustCompile(`(duration|distance|cost): *((?:[^,;]|,\d)+)`)
 
 // wayWords shortens "taxi, from A to B, duration: …, distance: …, cost: …" to
 // what the arguments do not already say.
@@ -355,6 +358,27 @@ func wayWords(text string) (string, bool) {
 		parts = append(parts, shortSpan(value))
 	}
 	return strings.Join(parts, ", "), true
+}
+
+// wayRow sums up a way that came as the one row of a table.
+func wayRow(o *trainer.Observed) (string, bool) {
+	if len(o.Rows) != 1 {
+		return "", false
+	}
+	var parts []string
+	for _, key := range []string{"duration", "distance", "cost"} {
+		for c, name := range o.Columns {
+			if !strings.EqualFold(name, key) || c >= len(o.Rows[0]) || o.Rows[0][c] == "" {
+				continue
+			}
+			text := shortSpan(strings.TrimPrefix(templates.Plain(o.Rows[0][c]), "$"))
+			if key == "cost" {
+				text += thin + "$"
+			}
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, ", "), len(parts) >= 2
 }
 
 // shortSpan writes "1 hour 58 mins" as "1 h 58 min".

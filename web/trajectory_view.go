@@ -26,12 +26,15 @@ func trajectoryView(t *trainer.Trajectory, run ablation.Run, group []store.Traje
 		MessagesURL: base + "/messages.json",
 		Plan:        planOf(t),
 		Checks:      checksOf(t),
-		Parts:       partsOf(t),
 		Worth:       worthOf(t),
 	}
 	v.View = templates.ChoiceView{Label: "View", Options: []templates.ChoiceOption{
 		{Label: "read", Href: base, On: true}, {Label: "raw JSON", Href: base + "?view=raw"},
 	}}
+	if scored(t) {
+		parts := partsOf(t)
+		v.Parts = &parts
+	}
 	v.Prev, v.Next = neighbours(t, run.ID, group)
 	if t.Group != "" && len(group) > 1 {
 		v.Group = &templates.InspectLink{Text: "Group of " + fmt.Sprint(len(group)), Href: groupPath(run.ID, t.Group), Key: "g g"}
@@ -159,7 +162,10 @@ func trajectoryFacts(t *trainer.Trajectory, run ablation.Run, group []store.Traj
 	if most := rewardRange(t.RewardKind); most > 0 {
 		reward.Unit = "of " + fixed(most, 0)
 	}
-	facts := []templates.Fact{reward, advantageFact(t, group)}
+	var facts []templates.Fact
+	if scored(t) {
+		facts = append(facts, reward, advantageFact(t, group))
+	}
 	for _, family := range []string{"commonsense", "hard"} {
 		if f, ok := checkFact(t, family); ok {
 			facts = append(facts, f)
@@ -167,11 +173,18 @@ func trajectoryFacts(t *trainer.Trajectory, run ablation.Run, group []store.Traj
 	}
 	facts = append(facts,
 		templates.Fact{Label: "turns", Value: digits(int64(len(t.Turns))), Unit: ofLimit(run.Arm.Recipe.Environment.MaxTurns)},
-		templates.Fact{Label: "tokens", Value: digits(int64(t.Tokens)), Unit: ofLimit(run.Arm.Recipe.Environment.MaxTokens)},
 		templates.Fact{Label: "tool calls", Value: digits(int64(t.ToolCalls)), Unit: toolWords(t)},
 		formatFact(t))
+	if t.Tokens > 0 {
+		tokens := templates.Fact{Label: "tokens", Value: digits(int64(t.Tokens)), Unit: ofLimit(run.Arm.Recipe.Environment.MaxTokens)}
+		facts = slices.Insert(facts, len(facts)-2, tokens)
+	}
 	return facts
 }
+
+// scored tells whether the rollout was paid for: plans that are only judged
+// have no reward.
+func scored(t *trainer.Trajectory) bool { return t.RewardKind != "" || len(t.Components) > 0 }
 
 func ofLimit(n int) string {
 	if n <= 0 {

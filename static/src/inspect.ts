@@ -254,7 +254,7 @@ function group(root: HTMLElement): void {
   let [y, x] = [0, 0];
   grid.forEach((row, i) => row.forEach((c, j) => c.classList.contains("selected") && ([y, x] = [i, j])));
 
-  const open = line.querySelector<HTMLAnchorElement>("[data-open]") ?? line.querySelector("p")!.appendChild(Object.assign(document.createElement("a"), { textContent: "Open at that item" }));
+  const open = line.querySelector<HTMLAnchorElement>("[data-open]") ?? document.createElement("a");
   const select = (i: number, j: number, focus: boolean) => {
     const cell = grid[i]?.[j];
     if (!cell) return;
@@ -269,6 +269,10 @@ function group(root: HTMLElement): void {
     put("head", cell.dataset.head ?? "");
     put("text", cell.dataset.text ?? "");
     open.href = cell.href;
+    if (!open.isConnected) {
+      open.textContent = "Open at that item";
+      line.querySelector("p")?.append(" ", open);
+    }
     if (focus) cell.focus({ preventScroll: false });
   };
   grid.forEach((row) => row.forEach((c) => (c.tabIndex = -1)));
