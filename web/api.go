@@ -13,6 +13,7 @@ import (
 	"alidade/ablation"
 	"alidade/ablation/studyfile"
 	"alidade/store"
+	"alidade/templates"
 )
 
 // routesAPI is the JSON API. Trajectories and reports register theirs beside
@@ -223,6 +224,8 @@ type runDetail struct {
 	Attempts []ablation.Attempt `json:"attempts"`
 	Metrics  []string           `json:"metrics"`
 	Counts   store.Counts       `json:"counts"`
+
+	Info map[string]templates.MetricInfo `json:"info"` // how to write each metric
 }
 
 func (s *site) apiRun(w http.ResponseWriter, r *http.Request) error {
@@ -241,6 +244,7 @@ func (s *site) apiRun(w http.ResponseWriter, r *http.Request) error {
 	if d.Metrics, err = s.Store.Metrics(r.Context(), []ablation.RunID{id}); err != nil {
 		return fmt.Errorf("read metric names of run %d: %w", id, err)
 	}
+	d.Info = chartInfos(d.Metrics)
 	if d.Counts, err = s.Store.Counts(r.Context(), id); err != nil {
 		return fmt.Errorf("count what is stored of run %d: %w", id, err)
 	}

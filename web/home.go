@@ -338,7 +338,7 @@ func deviceStrip(devices []Device) (cells []templates.DeviceView, note, sum stri
 		if d.PowerW == d.PowerW {
 			power += d.PowerW
 		}
-		c := templates.DeviceView{ID: d.ID, Name: d.Name, Simulated: d.Simulated, Note: d.Note, Holder: d.Holder}
+		c := templates.DeviceView{ID: visible(d.ID), Name: visible(d.Name), Simulated: d.Simulated, Note: visible(d.Note), Holder: visible(d.Holder)}
 		switch {
 		case d.Run > 0:
 			c.Holder, c.HolderHref = fmt.Sprintf("run %d", d.Run), fmt.Sprintf("/runs/%d", d.Run)

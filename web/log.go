@@ -1,6 +1,7 @@
 package web
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -17,6 +18,10 @@ func hidden(c rune) bool {
 	}
 	return false
 }
+
+// visible is a text from outside as a page may show it: without terminal
+// escapes, and with control, bidirectional and zero-width characters as marks.
+func visible(text string) string { return stripEscapes(strings.ToValidUTF8(text, "\uFFFD")) }
 
 func decodeRune(s string) (rune, int) { return utf8.DecodeRuneInString(s) }
 

@@ -53,25 +53,46 @@ func levelPlace(f ablation.Factor, a ablation.Arm) int {
 	return 0
 }
 
-// facetsOf splits many arms into small multiples by the second factor of a
-// grid; nil when one chart can hold them.
+// facetsOf splits many arms of a grid into small multiples: one for each
+// combination of the levels after the first factor, which keeps its colours in
+// all of them. It returns nil when one chart can hold the arms.
 func facetsOf(st ablation.Study, arms []ablation.Arm) (facets []templates.ChartFacet, place func(ablation.Arm) int, short func(ablation.Arm) string) {
-	one := func(ablation.Arm) int { return 0 }
-	label := func(a ablation.Arm) string { return a.Label }
 	if len(arms) <= 4 || st.Design != ablation.DesignGrid || len(st.Factors) < 2 {
-		return nil, one, label
+		return nil, func(ablation.Arm) int { return 0 }, func(a ablation.Arm) string { return a.Label }
 	}
-	f := st.Factors[1]
-	for _, l := range f.Levels {
-		facets = append(facets, templates.ChartFacet{Label: fmt.Sprintf("%s %v", factorName(f), l)})
-	}
-	first := st.Factors[0]
-	return facets, func(a ablation.Arm) int { return levelPlace(f, a) }, func(a ablation.Arm) string {
-		if len(st.Factors) == 2 {
-			return ablation.LevelLabel(first.Key, a.Levels[first.Key])
+	first, rest := st.Factors[0], st.Factors[1:]
+	place = func(a ablation.Arm) int {
+		n := 0
+		for _, f := range rest {
+			n = n*len(f.Levels) + levelPlace(f, a)
 		}
-		return a.Label
+		return n
 	}
+	named := map[int]string{}
+	last := 0
+	for _, a := range arms {
+		label := ""
+		for _, f := range rest {
+			if label != "" {
+				label += ", "
+			}
+			label += namedLevel(f, a.Levels[f.Key])
+		}
+		named[place(a)] = label
+		last = max(last, place(a))
+	}
+	for i := range last + 1 {
+		facets = append(facets, templates.ChartFacet{Label: named[i]})
+	}
+	return facets, place, func(a ablation.Arm) string { return ablation.LevelLabel(first.Key, a.Levels[first.Key]) }
+}
+
+// namedLevel names a level with its factor, unless the level's own label does.
+func namedLevel(f ablation.Factor, level any) string {
+	if f.Key == "environment.tool_failure_rate" {
+		return ablation.LevelLabel(f.Key, level)
+	}
+	return fmt.Sprintf("%s %v", factorName(f), level)
 }
 
 // legendOf is the key of a study's marks: its arms, or in a crossed grid the
@@ -84,7 +105,7 @@ func legendOf(st ablation.Study, arms []ablation.Arm, marks map[int]templates.Ma
 			out = append(out, templates.MarkView{Color: i + 1, Marker: i + 1, Dash: 1, Label: ablation.LevelLabel(first.Key, l)})
 		}
 		for i, l := range second.Levels {
-			out = append(out, templates.MarkView{Ink: true, Dash: i + 1, Label: fmt.Sprintf("%s %v", factorName(second), l)})
+			out = append(out, templates.MarkView{Ink: true, Dash: i + 1, Label: namedLevel(second, l)})
 		}
 		return out
 	}

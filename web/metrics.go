@@ -100,7 +100,7 @@ func infoOf(name string) metricInfo {
 			}
 		}
 	}
-	return metricInfo{Label: name, Digits: 3}
+	return metricInfo{Label: visible(name), Digits: 3}
 }
 
 func infosOf(names []string) map[string]metricInfo {

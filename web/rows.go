@@ -110,9 +110,9 @@ func studyStatus(rec ablation.StudyRecord, p progress) templates.Status {
 // question is how a study is headed: its question, or its name.
 func question(st ablation.Study) string {
 	if st.Question != "" {
-		return st.Question
+		return visible(st.Question)
 	}
-	return st.Name
+	return visible(st.Name)
 }
 
 // finishText is when a set of runs will be done: a clock time and what comes
@@ -133,7 +133,7 @@ func finishText(p progress, now time.Time) (clock, words string) {
 // alertView shows a stored alert.
 func alertView(a ablation.Alert, now time.Time) templates.AlertView {
 	v := templates.AlertView{
-		Level: a.Level, Title: fmt.Sprintf("%s: run %d, step %d", alertTitle(a.Code), a.Run, a.Step), Text: a.Text,
+		Level: a.Level, Title: fmt.Sprintf("%s: run %d, step %d", visible(alertTitle(a.Code)), a.Run, a.Step), Text: visible(a.Text),
 		When: ago(a.At, now), At: a.At.UTC().Format(time.RFC3339),
 		Links: []templates.Link{{Label: "Open run", Href: fmt.Sprintf("/runs/%d", a.Run)}},
 	}
@@ -170,7 +170,7 @@ func runAlert(r ablation.Run, now time.Time) templates.AlertView {
 	if r.State == ablation.Lost {
 		word, level = "Lost", "warn"
 	}
-	v := templates.AlertView{Level: level, Title: fmt.Sprintf("%s: run %d, step %d of %d", word, r.ID, r.Step, totalSteps(r)), Text: r.Cause}
+	v := templates.AlertView{Level: level, Title: fmt.Sprintf("%s: run %d, step %d of %d", word, r.ID, r.Step, totalSteps(r)), Text: visible(r.Cause)}
 	at := r.EndedAt
 	if at.IsZero() {
 		at = r.HeardAt

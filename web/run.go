@@ -360,7 +360,7 @@ func recipeValue(v any) string {
 	if text == "" || text == "[]" || text == "map[]" {
 		return "–"
 	}
-	return text
+	return visible(text)
 }
 
 func attemptRows(d runData, now time.Time) []templates.AttemptRow {
@@ -368,7 +368,7 @@ func attemptRows(d runData, now time.Time) []templates.AttemptRow {
 	for _, a := range d.attempts {
 		kind, word := stateWord(ablation.Run{State: a.State})
 		row := templates.AttemptRow{
-			Number: fmt.Sprint(a.Number), Status: templates.Status{Kind: kind, Word: word}, Cause: a.Cause, Device: orDash(a.Device), From: digits(a.FirstStep),
+			Number: fmt.Sprint(a.Number), Status: templates.Status{Kind: kind, Word: word}, Cause: visible(a.Cause), Device: visible(orDash(a.Device)), From: digits(a.FirstStep),
 			Started: ago(a.StartedAt, now), Exit: exitText(a), Lasted: "–", LogHref: fmt.Sprintf("/runs/%d?attempt=%d&log=%s#log", d.run.ID, a.Number, d.stream),
 		}
 		end := a.EndedAt

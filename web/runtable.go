@@ -23,7 +23,7 @@ func runTable(d studyData, now time.Time) (templates.RunTableConfig, []string) {
 	for _, r := range d.runs {
 		status := statusOf(r, d.queue[r.ID])
 		row := templates.RunData{
-			ID: int64(r.ID), Arm: r.Arm.Index, Seed: fmt.Sprint(r.Seed), State: string(r.State), Kind: status.Kind, Word: status.Word, Cause: r.Cause,
+			ID: int64(r.ID), Arm: r.Arm.Index, Seed: fmt.Sprint(r.Seed), State: string(r.State), Kind: status.Kind, Word: status.Word, Cause: visible(r.Cause),
 			Step: r.Step, Total: totalSteps(r), Device: r.Device, Left: leftText(r, now), LeftS: leftOrSpent(r, now),
 		}
 		for _, n := range names {

@@ -441,6 +441,12 @@ export class Chart {
         ctx.textBaseline = "top";
         ctx.textAlign = "left";
         const w = ctx.measureText(text).width;
+        ctx.setLineDash([]);
+        ctx.lineWidth = 4 * r;
+        ctx.strokeStyle = color("paper");
+        ctx.strokeText(text, Math.min(x + 4 * r, u.bbox.left + u.bbox.width - w), u.bbox.top);
+        ctx.strokeStyle = color("warn");
+        ctx.lineWidth = r;
         ctx.fillText(text, Math.min(x + 4 * r, u.bbox.left + u.bbox.width - w), u.bbox.top);
         ctx.fillStyle = color("warn");
         named = x;

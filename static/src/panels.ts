@@ -65,6 +65,7 @@ export class Panels {
   private readonly data: Data;
   private readonly live: Live;
   private readonly panels: Panel[] = [];
+  private readonly byFigure = new Map<Element, Panel>();
   private readonly runs: Map<number, ChartRun>;
   private readonly arms: Map<number, Arm>;
   private metrics: string[];
@@ -138,8 +139,7 @@ export class Panels {
       const grid = el("div", { class: "facets" });
       facets.forEach((f, i) => {
         const own = arms.filter((a) => a.facet === i);
-        const p = this.panel(metric, own, 300, true, true, f.label);
-        grid.append(p.figure);
+        if (own.length > 0) grid.append(this.panel(metric, own, facets.length > 4 ? 220 : 300, true, true, f.label).figure);
       });
       host.append(grid);
       return;
@@ -158,7 +158,7 @@ export class Panels {
     const info = this.info(metric);
     const unit = unitOf(info);
     const what = info.label.toLowerCase() + (unit ? ", " + unit : "");
-    return el("div", { class: "facets-head" }, el("b", {}, info.label + " by step"), el("span", {}, `${what}; mean and range over seeds; shared axes`));
+    return el("div", { class: "facets-head" }, el("b", {}, info.label + " by step"), el("span", {}, `${what}; ${this.show === "runs" ? "each run" : "mean and range over seeds"}; shared axes`));
   }
 
   private panel(metric: string, arms: Arm[] | null, height: number, main: boolean, labels: boolean, name?: string): Panel {
@@ -180,6 +180,7 @@ export class Panels {
     chart.node.style.height = height + "px";
     const p: Panel = { metric, arms, figure, title, subtitle, source, chart, visible: false, dirty: true, main, labels };
     this.panels.push(p);
+    this.byFigure.set(figure, p);
     this.seen.observe(figure);
     return p;
   }
@@ -314,7 +315,8 @@ export class Panels {
   private async lookForMetrics(root: HTMLElement): Promise<void> {
     if (document.hidden) return;
     try {
-      const answer = await fetch(`/api/v1/studies/${this.config.study}/metrics?info=1`, { credentials: "same-origin" });
+      const from = this.config.single ? `/api/v1/runs/${[...this.runs.keys()][0] ?? 0}` : `/api/v1/studies/${this.config.study}/metrics?info=1`;
+      const answer = await fetch(from, { credentials: "same-origin" });
       if (!answer.ok) return;
       const body = (await answer.json()) as { metrics: string[]; info?: Record<string, MetricInfo> };
       if (body.metrics.length === this.metrics.length) return;
@@ -329,7 +331,7 @@ export class Panels {
 
   private scrolled(entries: IntersectionObserverEntry[]): void {
     for (const e of entries) {
-      const p = this.panels.find((q) => q.figure === e.target);
+      const p = this.byFigure.get(e.target);
       if (p) p.visible = e.isIntersecting;
     }
     this.subscribe();
@@ -518,7 +520,7 @@ export class Panels {
     if (p.main && this.show === "runs") parts.push(count(own.length, "run", "runs"));
     if (this.smoothing > 0) parts.push(`smoothed ${this.smoothing}, raw behind`);
     if (this.zoomed) parts.push(`${xNames[this.x]} ${fixed(this.zoomed[0], 0)}–${fixed(this.zoomed[1], 0)}; esc: all`);
-    p.subtitle.textContent = p.arms ? seeds : parts.join("; ");
+    p.subtitle.textContent = p.arms ? (this.show === "runs" ? count(own.length, "run", "runs") : seeds) : parts.join("; ");
     if (p.main && p.source) {
       p.title.textContent = finding(own, info) ?? `${info.label} by ${byNames[this.x]}`;
       p.source.textContent = this.sourceLine(p.metric, own, constants, info);
