@@ -136,7 +136,7 @@ func trajectoryTags(t *trainer.Trajectory) []string {
 			tags = append(tags, templates.Plain(s))
 		}
 	}
-	if t.Policy != "" && t.Policy != "policy" {
+	if t.Policy != "" && t.Policy != "policy" && t.Policy != t.Mode {
 		tags = append(tags, templates.Plain(t.Policy))
 	}
 	if t.Overlong {
