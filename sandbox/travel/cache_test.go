@@ -45,7 +45,11 @@ func TestCacheGivesTheSameWorld(t *testing.T) {
 	if mapped.Hash() != built.Hash() || !reflect.DeepEqual(mapped.Tables(), built.Tables()) {
 		t.Error("the mapped world differs")
 	}
-	fresh := NewWorld(func() Tables { x := mapped.Tables(); mapped.EachFlight(func(f Flight) bool { x.Flights = append(x.Flights, f); return true }); return x }())
+	fresh := NewWorld(func() Tables {
+		x := mapped.Tables()
+		mapped.EachFlight(func(f Flight) bool { x.Flights = append(x.Flights, f); return true })
+		return x
+	}())
 	if fresh.Hash() != mapped.Hash() {
 		t.Error("the hash in the file is not the hash of its rows")
 	}

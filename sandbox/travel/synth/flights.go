@@ -11,17 +11,24 @@ import (
 	"alidade/sandbox/travel"
 )
 
-// The generated flights cover this window: the month that the benchmark's own
-// queries lie in.
-var firstDay = time.Date(2022, time.March, 1, 0, 0, 0, 0, time.UTC)
+// Window is the span of days for which flights are generated.
+type Window struct {
+	First time.Time
+	Days  int
+}
 
-const flightDays = 31
+// March is the month that the benchmark's own queries lie in; HalfYear is
+// what Agent-STAR's sampler draws from and about what the public table has.
+func March() Window { return Window{time.Date(2022, time.March, 1, 0, 0, 0, 0, time.UTC), 31} }
+
+// HalfYear is January to June 2022.
+func HalfYear() Window { return Window{time.Date(2022, time.January, 1, 0, 0, 0, 0, time.UTC), 181} }
 
 // dates lists the window's days.
-func dates() []string {
-	out := make([]string, flightDays)
+func (w Window) dates() []string {
+	out := make([]string, w.Days)
 	for i := range out {
-		out[i] = firstDay.AddDate(0, 0, i).Format(time.DateOnly)
+		out[i] = w.First.AddDate(0, 0, i).Format(time.DateOnly)
 	}
 	return out
 }
@@ -30,11 +37,17 @@ func dates() []string {
 // between: about what the public table has on a day.
 const flightPairs = 4200
 
-// AddFlights generates flights between cities that have a distance row, with
-// the measured shape: 1 to 33 a route and day, median 3, price 0.20 to 0.50 $
-// a mile. Routes exist in both directions, as in the public data. It replaces
-// t.Flights.
+// AddFlights generates flights for every day of March 2022 between cities
+// that have a distance row, with the measured shape: 1 to 33 a route and day,
+// median 3, price 0.20 to 0.50 $ a mile. Routes exist in both directions, as
+// in the public data. It replaces t.Flights.
 func AddFlights(t *travel.Tables, seed uint64) {
+	t.Flights = make([]travel.Flight, 0, flightPairs*March().Days*5)
+	eachFlight(t, seed, March(), func(f *travel.Flight) { t.Flights = append(t.Flights, *f) })
+}
+
+// eachFlight is AddFlights for any window, one flight at a time.
+func eachFlight(t *travel.Tables, seed uint64, window Window, take func(*travel.Flight)) {
 	r := rng(seed, "flights")
 	state := map[string]string{}
 	for _, c := range t.Cities {
@@ -62,38 +75,54 @@ func AddFlights(t *travel.Tables, seed uint64) {
 	}
 	r.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
 	pairs = pairs[:min(len(pairs), flightPairs/2)]
-	days := dates()
-	t.Flights = make([]travel.Flight, 0, len(pairs)*2*flightDays*5)
-	number := 3500000
+	a := airline{r: r, days: window.dates(), number: 3500000, take: take, elapsed: map[int]string{}}
+	for i := range a.clock {
+		a.clock[i] = clock(i)
+	}
 	for _, p := range pairs {
 		for _, leg := range [2][2]string{p, {p[1], p[0]}} {
 			km, ok := dist[leg]
 			if !ok {
 				km = dist[p]
 			}
-			t.Flights = route(r, t.Flights, leg, km/kmPerMile/roadFactor, days, &number)
+			a.fly(leg, km/kmPerMile/roadFactor)
 		}
 	}
 }
 
-// route appends one directed route's flights on all days.
-func route(r *rand.Rand, out []travel.Flight, leg [2]string, miles float64, days []string, number *int) []travel.Flight {
+// airline makes the flights of routes.
+type airline struct {
+	r       *rand.Rand
+	days    []string
+	number  int
+	take    func(*travel.Flight)
+	clock   [1440]string
+	elapsed map[int]string
+}
+
+// fly makes one directed route's flights on all days.
+func (a *airline) fly(leg [2]string, miles float64) {
+	r := a.r
 	busy := math.Exp(r.NormFloat64()*0.7 + math.Log(3.5)) // flights a day
-	for _, day := range days {
+	for _, day := range a.days {
 		n := int(math.Round(busy * (0.7 + 0.6*r.Float64())))
 		n = min(n, 33)
 		for range n {
 			mins := int(miles/8) + 25 + r.IntN(20)
 			dep := 300 + r.IntN(1080)
-			*number++
-			out = append(out, travel.Flight{
-				Number: fmt.Sprintf("F%07d", *number), Price: max(25, int(miles*(0.2+0.3*r.Float64()))),
-				Dep: clock(dep), Arr: clock(dep + mins), Elapsed: elapsed(mins), Date: day,
+			a.number++
+			took, ok := a.elapsed[mins]
+			if !ok {
+				took = elapsed(mins)
+				a.elapsed[mins] = took
+			}
+			a.take(&travel.Flight{
+				Number: "F" + strconv.Itoa(a.number + 10_000_000)[1:], Price: max(25, int(miles*(0.2+0.3*r.Float64()))),
+				Dep: a.clock[dep%1440], Arr: a.clock[(dep+mins)%1440], Elapsed: took, Date: day,
 				Org: leg[0], Dest: leg[1], Distance: math.Round(miles),
 			})
 		}
 	}
-	return out
 }
 
 func clock(mins int) string { mins %= 1440; return fmt.Sprintf("%02d:%02d", mins/60, mins%60) }

@@ -20,9 +20,18 @@ const (
 )
 
 // Generate makes the tables of a world with the given number of cities
-// (4 to 312) in one state per ~5 cities, and flights for every day of March
+// (4 to 312) in one state for about five of them, and flights for every day of March
 // 2022. Everything is drawn from the seed.
 func Generate(seed uint64, cities int) (travel.Tables, error) {
+	t, err := places(seed, cities)
+	if err == nil {
+		AddFlights(&t, seed)
+	}
+	return t, err
+}
+
+// places makes everything but the flights.
+func places(seed uint64, cities int) (travel.Tables, error) {
 	if cities < 4 || cities > maxCities {
 		return travel.Tables{}, fmt.Errorf("cities %d: want a number from 4 to %d", cities, maxCities)
 	}
@@ -47,22 +56,49 @@ func Generate(seed uint64, cities int) (travel.Tables, error) {
 		t.Attractions = append(t.Attractions, attractions(r, c.Name, at[c.Name])...)
 	}
 	t.Distances = distances(r, t.Cities, at)
-	AddFlights(&t, seed)
 	return t, nil
 }
 
-// stateSizes spreads the cities over states: the largest first, none of one.
+// stateSizes spreads the cities over states as the public list does, where 312
+// cities lie in 64 of them: the largest has 23, 34 have more than three, 41
+// at least three. Small worlds have about six cities a state, and less uneven,
+// so that trips through a state are possible.
 func stateSizes(cities int) []int {
-	n := min(max(cities/6, 2), len(stateNames))
-	sizes := make([]int, n)
-	for left, i := cities, 0; left > 0; i = (i + 1) % n {
-		take := 1
-		if i < n/4 {
-			take = 2
+	n := max(2, (cities*64+maxCities/2)/maxCities)
+	small := cities < 120
+	if small {
+		n = max(2, cities/6)
+	}
+	weights := make([]float64, n)
+	total := 0.0
+	for i := range weights {
+		k := float64(i) * 64 / float64(n)
+		switch {
+		case small:
+			weights[i] = 3 + 4*math.Exp(-k/20)
+		case k < 34:
+			weights[i] = 4 + 19*math.Exp(-k/5.5)
+		case k < 41:
+			weights[i] = 3
+		default:
+			weights[i] = 1.5
 		}
-		take = min(take, left)
-		sizes[i] += take
-		left -= take
+		total += weights[i]
+	}
+	sizes := make([]int, n)
+	left := cities
+	for i := range sizes {
+		sizes[i] = max(1, int(weights[i]/total*float64(cities)))
+		left -= sizes[i]
+	}
+	for i := 0; left != 0; i = (i + 1) % n { // what rounding left over
+		if left > 0 {
+			sizes[i]++
+			left--
+		} else if sizes[i] > 1 {
+			sizes[i]--
+			left++
+		}
 	}
 	return sizes
 }

@@ -1,9 +1,11 @@
 package synth
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/bits"
+	"time"
 
 	"alidade/sandbox/travel"
 )
@@ -14,8 +16,20 @@ type Solution struct {
 	Cities []string // visited, in order
 	Cost   float64  // $
 	Proven bool     // a plan within budget exists: this one
+	Exact  bool     // the search was not cut off: no plan of the standard form is cheaper
 	Reason string   // when not proven, why the search found none
+	Nodes  int      // routes looked at
 }
+
+// Limits bound a search. Zero values mean the defaults: 2 million nodes, no
+// limit of time. Nodes cut a search at the same place every time; time does
+// not, so sets of queries that are to repeat exactly should not hit it.
+type Limits struct {
+	Nodes int
+	Time  time.Duration
+}
+
+const maxNodes = 2_000_000
 
 // Solve looks for the cheapest plan of the standard form: two nights in each
 // city to visit, three meals and a sight on each full day, and home on the
@@ -23,11 +37,25 @@ type Solution struct {
 // certificate; when it finds none, one of another form may still exist, so
 // the query is "not proven", never "unsolvable".
 func (w *World) Solve(q travel.Query) Solution {
+	return w.SolveWithin(context.Background(), q, Limits{})
+}
+
+// SolveWithin is Solve within limits. A search that is cut off proves a query
+// if it has found a plan within the budget by then, else it says that it was
+// cut off.
+func (w *World) SolveWithin(ctx context.Context, q travel.Query, l Limits) Solution {
 	t, ok := trips[q.Days]
 	if !ok || len(q.Dates) != q.Days {
 		return Solution{Reason: fmt.Sprintf("%d days with %d dates: want 3, 5 or 7 consecutive dates", q.Days, len(q.Dates))}
 	}
-	s := &search{w: w, q: q, want: wantedFood(q), best: math.Inf(1)}
+	s := &search{w: w, q: q, want: wantedFood(q), best: math.Inf(1), ctx: ctx, left: l.Nodes}
+	if s.left <= 0 {
+		s.left = maxNodes
+	}
+	nodes := s.left
+	if l.Time > 0 {
+		s.deadline = time.Now().Add(l.Time)
+	}
 	if bits.OnesCount16(s.want) != len(distinct(q.Wish.Cuisine)) {
 		return Solution{Reason: "a wanted cuisine does not occur in this world"}
 	}
@@ -47,13 +75,36 @@ func (w *World) Solve(q travel.Query) Solution {
 		s.mode = m
 		s.extend(nil, 0, q.Org)
 	}
+	nodes -= s.left
+	if s.cut != "" && (s.chosen == nil || s.best > q.Budget) {
+		return Solution{Nodes: nodes, Reason: "the search was cut off " + s.cut + ": not proven"}
+	}
 	switch {
 	case s.chosen == nil:
 		return Solution{Reason: "no way to get to the cities and home again on these dates"}
 	case s.best > q.Budget:
 		return Solution{Cost: s.best, Reason: fmt.Sprintf("the cheapest plan of the standard form costs %.0f $, the budget is %.0f $", s.best, q.Budget)}
 	}
-	return s.solution()
+	sol := s.solution()
+	sol.Exact, sol.Nodes = s.cut == "", nodes
+	return sol
+}
+
+// spend counts a node and tells whether the search may go on.
+func (s *search) spend() bool {
+	if s.cut != "" {
+		return false
+	}
+	s.left--
+	switch {
+	case s.left < 0:
+		s.left, s.cut = 0, "at its limit of nodes"
+	case s.left%1024 == 0 && s.ctx.Err() != nil:
+		s.cut = "from outside"
+	case s.left%256 == 0 && !s.deadline.IsZero() && time.Now().After(s.deadline):
+		s.cut = "at its limit of time"
+	}
+	return s.cut == ""
 }
 
 func distinct(list []string) map[string]bool {
@@ -75,6 +126,11 @@ type search struct {
 	want  uint16
 	stays []stay
 	mode  travelMode
+
+	ctx      context.Context // of one Solve
+	deadline time.Time
+	left     int    // nodes
+	cut      string // why the search was cut off
 
 	best   float64
 	chosen *choice
@@ -185,6 +241,9 @@ func before(picks []int, last int, old []int) bool {
 
 // extend adds one more city to the route, or closes it.
 func (s *search) extend(route []int, cost float64, at string) {
+	if !s.spend() {
+		return
+	}
 	visits := trips[s.q.Days].legs - 1
 	if len(route) == visits {
 		home, ok := s.leg(at, s.q.Org, s.q.Dates[s.q.Days-1])
@@ -252,14 +311,16 @@ type hop struct {
 	tool string // the tool that shows it
 }
 
+func flightText(f travel.Flight) string {
+	return "Flight Number: " + f.Number + ", from " + f.Org + " to " + f.Dest + ", Departure Time: " + f.Dep + ", Arrival Time: " + f.Arr
+}
+
 // leg is the cheapest way from a to b on a date in the current mode.
 func (s *search) leg(a, b, date string) (hop, bool) {
 	best := hop{cost: math.Inf(1)}
 	if s.mode.fly {
-		for _, f := range s.w.Flights(a, b, date) {
-			if c := float64(f.Price * s.q.People); c < best.cost {
-				best = hop{c, fmt.Sprintf("Flight Number: %s, from %s to %s, Departure Time: %s, Arrival Time: %s", f.Number, a, b, f.Dep, f.Arr), travel.ToolFlight}
-			}
+		if f, ok := s.w.CheapestFlight(a, b, date); ok {
+			best = hop{float64(f.Price * s.q.People), flightText(f), travel.ToolFlight}
 		}
 	}
 	d, ok := s.w.drivable[[2]string{a, b}]

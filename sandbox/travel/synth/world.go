@@ -19,6 +19,8 @@ type World struct {
 	beds     map[string][]travel.Hotel
 	dates    []string // with flights, sorted
 	drivable map[[2]string]travel.Distance
+	states   map[string]int // cities by state
+	wide     []string       // states of more than three cities, in the order of their fourth
 }
 
 // restaurant is a row with its cuisines as a bit set over cuisines.
@@ -47,44 +49,49 @@ func (s *stats) add(x float64) {
 func (s stats) mean() float64 { return s.sum / float64(s.n) }
 
 // NewWorld indexes tables.
-func NewWorld(t travel.Tables) *World {
+func NewWorld(t travel.Tables) *World { return FromWorld(travel.NewWorld(t)) }
+
+// FromWorld adds the index to a world.
+func FromWorld(tw *travel.World) *World {
 	w := &World{
-		World: travel.NewWorld(t), fares: map[[2]string]stats{}, sights: map[string][]string{},
+		World: tw, cities: tw.Cities(), fares: map[[2]string]stats{}, sights: map[string][]string{},
 		eats: map[string][]restaurant{}, beds: map[string][]travel.Hotel{}, drivable: map[[2]string]travel.Distance{},
 	}
-	known := map[string]bool{}
-	for _, c := range t.Cities {
-		known[c.Name] = true
-		w.cities = append(w.cities, c)
-	}
 	days := map[string]bool{}
-	for _, f := range t.Flights {
-		if !known[f.Org] || !known[f.Dest] {
-			continue
+	tw.EachRoute(func(org, dest, date string, prices []int32) bool {
+		if !tw.Known(org) || !tw.Known(dest) {
+			return true
 		}
-		k := [2]string{f.Org, f.Dest}
+		k := [2]string{org, dest}
 		s, ok := w.fares[k]
 		if !ok {
 			w.routes = append(w.routes, k)
 		}
-		s.add(float64(f.Price))
+		for _, p := range prices {
+			s.add(float64(p))
+		}
 		w.fares[k] = s
-		days[f.Date] = true
-	}
+		days[date] = true
+		return true
+	})
 	for d := range days {
 		w.dates = append(w.dates, d)
 	}
 	slices.Sort(w.dates)
 	slices.SortFunc(w.routes, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
-	w.indexPlaces(t)
-	for _, d := range t.Distances {
-		if !known[d.Org] || !known[d.Dest] {
-			continue
+	for _, c := range w.cities {
+		w.indexPlaces(c.Name)
+	}
+	tw.EachDistance(func(d travel.Distance) bool {
+		if _, ok := travel.DriveCost(d, 1); ok && tw.Known(d.Org) && tw.Known(d.Dest) {
+			w.drivable[[2]string{d.Org, d.Dest}] = d
 		}
-		if _, ok := travel.DriveCost(d, 1); ok {
-			if k := [2]string{d.Org, d.Dest}; w.drivable[k].Org == "" {
-				w.drivable[k] = d
-			}
+		return true
+	})
+	w.states = map[string]int{}
+	for _, c := range w.cities {
+		if w.states[c.State]++; w.states[c.State] == 4 {
+			w.wide = append(w.wide, c.State)
 		}
 	}
 	return w
@@ -92,27 +99,26 @@ func NewWorld(t travel.Tables) *World {
 
 // indexPlaces keeps the first row of each name in a city: a plan can only
 // name a place, and the checks price its first row.
-func (w *World) indexPlaces(t travel.Tables) {
-	type place struct{ city, name string }
-	seen := map[place]bool{}
-	for _, r := range t.Restaurants {
-		if p := (place{r.City, r.Name}); usable(r.Name) && !seen[p] {
-			seen[p] = true
-			w.eats[r.City] = append(w.eats[r.City], restaurant{r, foodBits(r.Cuisines)})
+func (w *World) indexPlaces(city string) {
+	seen := map[string]bool{}
+	for _, r := range w.Restaurants(city) {
+		if usable(r.Name) && !seen[r.Name] {
+			seen[r.Name] = true
+			w.eats[city] = append(w.eats[city], restaurant{r, foodBits(r.Cuisines)})
 		}
 	}
 	clear(seen)
-	for _, a := range t.Attractions {
-		if p := (place{a.City, a.Name}); usable(a.Name) && !seen[p] {
-			seen[p] = true
-			w.sights[a.City] = append(w.sights[a.City], a.Name)
+	for _, a := range w.Attractions(city) {
+		if usable(a.Name) && !seen[a.Name] {
+			seen[a.Name] = true
+			w.sights[city] = append(w.sights[city], a.Name)
 		}
 	}
 	clear(seen)
-	for _, h := range t.Hotels {
-		if p := (place{h.City, h.Name}); usable(h.Name) && !seen[p] {
-			seen[p] = true
-			w.beds[h.City] = append(w.beds[h.City], h)
+	for _, h := range w.Hotels(city) {
+		if usable(h.Name) && !seen[h.Name] {
+			seen[h.Name] = true
+			w.beds[city] = append(w.beds[city], h)
 		}
 	}
 }
