@@ -6,15 +6,24 @@ import "unsafe"
 func gemmRowsavx512(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb, rows, k, accumulate int) {
 	if n := rows / 8; n > 0 {
 		gemm8x32avx512(a, b, c, ars, acs, ldb, ldc, k, n, accumulate)
-		a, c, rows = forward(a, 8*n*ars), forward(c, 8*n*ldc), rows%8
+		if rows %= 8; rows == 0 {
+			return
+		}
+		a, c = forward(a, 8*n*ars), forward(c, 8*n*ldc)
 	}
 	if rows >= 4 {
 		gemm4x32avx512(a, b, c, ars, acs, ldb, ldc, k, 1, accumulate)
-		a, c, rows = forward(a, 4*ars), forward(c, 4*ldc), rows-4
+		if rows -= 4; rows == 0 {
+			return
+		}
+		a, c = forward(a, 4*ars), forward(c, 4*ldc)
 	}
 	if rows >= 2 {
 		gemm2x32avx512(a, b, c, ars, acs, ldb, ldc, k, 1, accumulate)
-		a, c, rows = forward(a, 2*ars), forward(c, 2*ldc), rows-2
+		if rows -= 2; rows == 0 {
+			return
+		}
+		a, c = forward(a, 2*ars), forward(c, 2*ldc)
 	}
 	if rows > 0 {
 		gemm1x32avx512(a, b, c, ars, acs, ldb, ldc, k, 1, accumulate)
@@ -29,23 +38,31 @@ func gemmRowsavx2(c *float32, ldc int, a *float32, ars, acs int, b *float32, ldb
 	}
 	if six > 0 {
 		gemm6x32avx2(a, b, c, ars, acs, ldb, ldc, k, six, accumulate)
-		a, c, rows = forward(a, 6*six*ars), forward(c, 6*six*ldc), rows-6*six
+		if rows -= 6 * six; rows == 0 {
+			return
+		}
+		a, c = forward(a, 6*six*ars), forward(c, 6*six*ldc)
 	}
 	if n := rows / 4; n > 0 {
 		gemm4x32avx2(a, b, c, ars, acs, ldb, ldc, k, n, accumulate)
-		a, c, rows = forward(a, 4*n*ars), forward(c, 4*n*ldc), rows%4
+		if rows %= 4; rows == 0 {
+			return
+		}
+		a, c = forward(a, 4*n*ars), forward(c, 4*n*ldc)
 	}
 	if rows >= 2 {
 		gemm2x32avx2(a, b, c, ars, acs, ldb, ldc, k, 1, accumulate)
-		a, c, rows = forward(a, 2*ars), forward(c, 2*ldc), rows-2
+		if rows -= 2; rows == 0 {
+			return
+		}
+		a, c = forward(a, 2*ars), forward(c, 2*ldc)
 	}
 	if rows > 0 {
 		gemm1x32avx2(a, b, c, ars, acs, ldb, ldc, k, 1, accumulate)
 	}
 }
 
-// forward moves a pointer on by bytes. It may end up to one row past its
-// slice, where it is not used.
+// forward moves a pointer on by bytes, inside its slice.
 func forward(p *float32, bytes int) *float32 {
 	return (*float32)(unsafe.Add(unsafe.Pointer(p), bytes))
 }
