@@ -63,6 +63,9 @@ type QueryLine struct {
 	ID    string // query_id or idx; the line number if there is neither
 	Query Query
 	Plan  Plan // the annotated plan; undelivered if there is none
+
+	Reference any    // reference information, written only; see [World.Reference]
+	Model     string // who wrote the text, if the file says so
 }
 
 // LoadQueries reads a JSONL file of queries in the benchmark's form. Lists
@@ -168,6 +171,7 @@ func readQuery(v Value) (l QueryLine, err error) {
 		}
 	}
 	l.Plan = annotated(r.literal("annotated_plan"))
+	l.Model = r.optional("generated_model")
 	return l, r.err
 }
 
