@@ -2,9 +2,11 @@ package server_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"alidade/ablation"
 
 	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
 )
 
 // page drives one browser tab; each step says what it waited for.
@@ -195,4 +198,39 @@ func watchConsole(t *testing.T, ctx context.Context) func() []string {
 		}
 		return found
 	}
+}
+
+// TestSameStudyThroughThePage: each example, put into the New study page and
+// launched there, gives the runs that the API gives for the file.
+func TestSameStudyThroughThePage(t *testing.T) {
+	srv := serve(t, t.TempDir())
+	p := page{t, browser(t)}
+	p.open(srv.here.URL + "/?token=" + srv.token)
+	next := ablation.StudyID(1)
+	for _, name := range []string{"rewards", "algorithm", "data-size", "difficulty", "scale", "failures"} {
+		source, err := os.ReadFile("../examples/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.open(srv.here.URL + "/studies/new")
+		js[bool](p, fmt.Sprintf(`(() => { const y = document.querySelector("[data-yaml]"); y.value = %s; y.dispatchEvent(new Event("input", { bubbles: true })); return true })()`, quoted(source)))
+		js[bool](p, `(() => { document.querySelector('button[name=do][value=yaml]').click(); return true })()`)
+		p.until("the form of "+name, fmt.Sprintf(`document.querySelector("[name=name]")?.value === %q && /Launch \d+ runs/.test(document.querySelector("[data-launch]")?.innerText ?? "")`, name))
+		js[bool](p, `(() => { document.querySelector("[data-launch]").click(); return true })()`)
+		p.until("the study's page", fmt.Sprintf("location.pathname === '/studies/%d'", next))
+		file := srv.launch(t, string(source))
+		if diff := cmp.Diff(plans(srv.runs(t, file)), plans(srv.runs(t, next))); diff != "" {
+			t.Errorf("%s: the page's runs differ from the file's (-file +page):\n%s", name, diff)
+		}
+		for _, id := range []ablation.StudyID{next, file} {
+			srv.call(t, http.MethodPost, fmt.Sprintf("/api/v1/studies/%d/stop", id), "", nil)
+		}
+		next = file + 1
+	}
+}
+
+// quoted writes a text as a JavaScript literal.
+func quoted(b []byte) string {
+	out, _ := json.Marshal(string(b)) // a string always encodes
+	return string(out)
 }
