@@ -7,7 +7,7 @@ import { niceStep, steady } from "./aggregate";
 import { lowerBound } from "./data";
 import { el, svg } from "./dom";
 import type { MetricInfo } from "./format";
-import { axisValue, fixed, unitOf } from "./format";
+import { axisValue, fixed } from "./format";
 import type { Arm } from "./marks";
 import { armColor, armDash, markerPath } from "./marks";
 import { color } from "./theme";
@@ -96,6 +96,10 @@ export class Chart {
     this.plot.redraw(false, true);
   }
 
+  get made(): boolean {
+    return this.plot !== null;
+  }
+
   // relabel names another x axis.
   relabel(xLabel: string): void {
     this.options.xLabel = xLabel;
@@ -145,7 +149,7 @@ export class Chart {
     if (this.width < 40) return;
     this.plot?.destroy();
     const quiet = color("ink-3");
-    const font = "10.5px " + getComputedStyle(document.documentElement).getPropertyValue("--mono");
+    const font = "10.5px " + mono();
     const [low, high] = this.limits ?? [0, 1];
     this.plot = new uPlot(
       {
@@ -577,4 +581,9 @@ function sans(): string {
   return face;
 }
 
-export { unitOf };
+let numbers = "";
+
+function mono(): string {
+  numbers ||= getComputedStyle(document.documentElement).getPropertyValue("--mono").trim() || "monospace";
+  return numbers;
+}

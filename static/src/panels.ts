@@ -398,13 +398,16 @@ export class Panels {
     this.frameDue = requestAnimationFrame(() => {
       this.frameDue = 0;
       const started = performance.now();
+      let fresh = 0;
       for (const p of this.panels) {
         if (!p.visible || !p.dirty) continue;
-        if (performance.now() - started > 24) {
-          this.schedule(); // leave the thread to the reader
+        // leave the thread to the reader; a new chart costs most, and its own drawing comes after this
+        if (performance.now() - started > 12 || fresh === 2) {
+          this.schedule();
           return;
         }
         p.dirty = false;
+        if (!p.chart.made) fresh++;
         this.drawPanel(p);
       }
     });
