@@ -80,7 +80,7 @@ func (m maker) run(i int, p ablation.Planned) RunData {
 			add("eval/tool_calls", step, 9+2*share)
 		}
 	}
-	for k, check := range checkOrder {
+	for k, check := range checkKeys() {
 		r.Last["eval/check/"+check] = ablation.Point{Step: m.steps, Value: 0.6 + 0.03*float64(k)}
 	}
 	r.Evaluations = []ablation.EvalResult{

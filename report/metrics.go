@@ -3,6 +3,8 @@ package report
 import (
 	"math"
 	"strings"
+
+	"alidade/trainer"
 )
 
 func nan() float64 { return math.NaN() }
@@ -48,20 +50,12 @@ func metric(key string) Metric {
 	return m
 }
 
-// checkName is an evaluator's key in words; the hard constraints say so.
+// checkName is a check in words; a stranger's key with spaces.
 func checkName(key string) string {
-	name, hard := key, strings.HasPrefix(key, "valid_")
-	for _, p := range []string{"is_valid_", "valid_", "is_"} {
-		if rest, ok := strings.CutPrefix(name, p); ok {
-			name = rest
-			break
-		}
+	if name := trainer.CheckName(key); name != "" {
+		return strings.ToLower(name[:1]) + name[1:]
 	}
-	name = strings.ReplaceAll(name, "_", " ")
-	if hard {
-		return "hard: " + name
-	}
-	return name
+	return strings.ReplaceAll(key, "_", " ")
 }
 
 // shown is a value in the unit that it is shown in.
@@ -95,9 +89,11 @@ var secondary = []string{
 	"eval/tool_calls", "eval/tokens", "reward/mean", "train/success", "policy/entropy", "group/zero_variance", "rollout/format_error",
 }
 
-// checkOrder is the evaluator's order of checks.
-var checkOrder = []string{
-	"is_reasonable_visiting_city", "is_valid_restaurants", "is_valid_attractions", "is_valid_accommodation", "is_valid_transportation",
-	"is_valid_information_in_current_city", "is_valid_information_in_sandbox", "is_not_absent",
-	"valid_cost", "valid_room_rule", "valid_room_type", "valid_cuisine", "valid_transportation",
+// checkKeys are the checks' keys in the evaluator's order.
+func checkKeys() []string {
+	var keys []string
+	for _, c := range trainer.Checks() {
+		keys = append(keys, c.Key)
+	}
+	return keys
 }

@@ -67,7 +67,7 @@ func (b *builder) secondaryKeys() []string {
 			keys = append(keys, k)
 		}
 	}
-	for _, c := range checkOrder {
+	for _, c := range checkKeys() {
 		if k := "eval/check/" + c; has[k] {
 			keys = append(keys, k)
 		}

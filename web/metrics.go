@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"alidade/ablation"
+	"alidade/trainer"
 )
 
 // metricInfo says how a metric is written: its words, unit and scale.
@@ -71,23 +72,6 @@ var metricTable = map[string]metricInfo{
 	"baseline/sft_continued":    {Label: "SFT continued", Percent: true, Zero: true, Line: true, Digits: 1},
 }
 
-// checkNames are the constraints by the evaluator's key.
-var checkNames = map[string]string{
-	"is_reasonable_visiting_city":          "Reasonable city route",
-	"is_valid_restaurants":                 "Diverse restaurants",
-	"is_valid_attractions":                 "Diverse attractions",
-	"is_valid_accommodation":               "Minimum nights",
-	"is_valid_transportation":              "Consistent transport",
-	"is_valid_information_in_current_city": "Within the current city",
-	"is_valid_information_in_sandbox":      "Within the sandbox",
-	"is_not_absent":                        "Complete information",
-	"valid_cost":                           "Budget",
-	"valid_room_rule":                      "Room rule",
-	"valid_room_type":                      "Room type",
-	"valid_cuisine":                        "Cuisine",
-	"valid_transportation":                 "Transport asked for",
-}
-
 // infoOf says how to write a metric.
 func infoOf(name string) metricInfo {
 	if m, ok := metricTable[name]; ok {
@@ -95,7 +79,7 @@ func infoOf(name string) metricInfo {
 	}
 	for _, prefix := range []string{"check/", "eval/check/"} {
 		if key, ok := strings.CutPrefix(name, prefix); ok {
-			if label, known := checkNames[key]; known {
+			if label := trainer.CheckName(key); label != "" {
 				return metricInfo{Label: label, Percent: true, Zero: true, Digits: 1}
 			}
 		}

@@ -10,22 +10,8 @@ import (
 	"alidade/trainer"
 )
 
-// checkList are the short names of the checks, in the order of the contract.
-var checkList = []struct{ Key, Name, Family string }{
-	{"is_reasonable_visiting_city", "Reasonable city route", "commonsense"},
-	{"is_valid_restaurants", "Diverse restaurants", "commonsense"},
-	{"is_valid_attractions", "Diverse attractions", "commonsense"},
-	{"is_valid_accommodation", "Minimum nights", "commonsense"},
-	{"is_valid_transportation", "Consistent transport", "commonsense"},
-	{"is_valid_information_in_current_city", "Within the current city", "commonsense"},
-	{"is_valid_information_in_sandbox", "Within the sandbox", "commonsense"},
-	{"is_not_absent", "Complete information", "commonsense"},
-	{"valid_cost", "Budget", "hard"},
-	{"valid_room_rule", "Room rule", "hard"},
-	{"valid_room_type", "Room type", "hard"},
-	{"valid_cuisine", "Cuisine", "hard"},
-	{"valid_transportation", "Transport asked for", "hard"},
-}
+// checkList are the checks, in the evaluator's order.
+var checkList = trainer.Checks()
 
 // nameOfCheck is a check's short name, or its key when it is a stranger.
 func nameOfCheck(key string) string {
