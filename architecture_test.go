@@ -26,6 +26,7 @@ var allowed = map[string][]string{
 	"sandbox/travel":         {"sandbox", "trainer", "ablation"},
 	"sandbox/serve":          {"sandbox", "sandbox/travel", "trainer", "ablation"},
 	"sandbox/travel/synth":   {"sandbox", "sandbox/travel", "trainer", "ablation"},
+	"sandbox/travel/dataset": {"sandbox", "sandbox/travel", "sandbox/travel/synth", "trainer", "ablation"},
 	"sandbox/travel/compact": {"sandbox", "sandbox/travel", "trainer", "ablation"},
 	"store":                  {"ablation", "trainer", "stats"},
 	"gpu":                    {"ablation"},
@@ -47,6 +48,8 @@ var only = map[string][]string{
 	"github.com/gorilla/websocket": {"web", "sandbox/serve"}, // the live endpoint, the episodes
 	"gonum.org/v1/plot":            {"report/chart"},         // one house style
 	"github.com/spf13/cobra":       {"."},                    // the command line
+
+	"github.com/parquet-go/parquet-go": {"sandbox/travel/dataset"}, // one place for trainers' files
 }
 
 type listed struct {
