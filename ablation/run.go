@@ -46,6 +46,9 @@ type Run struct {
 	Step       int64     `json:"step"`            // last step of the main phase
 	TotalSteps int64     `json:"total_steps"`     // of the main phase
 	Device     string    `json:"device,omitempty"`
+	Priority   int       `json:"priority,omitempty"` // larger starts first; among equals the older
+	Hold       string    `json:"hold,omitempty"`     // why a queued run may not start, in words; "" = it may
+	ReadyAt    time.Time `json:"ready_at,omitzero"`  // a queued run may not start before
 	QueuedAt   time.Time `json:"queued_at"`
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	EndedAt    time.Time `json:"ended_at,omitzero"`
@@ -65,6 +68,11 @@ type Attempt struct {
 	ExitCode  *int      `json:"exit_code,omitempty"`
 	Signal    string    `json:"signal,omitempty"`
 	Cause     string    `json:"cause,omitempty"`
+	Code      string    `json:"code,omitempty"`     // stable key of the cause, such as "cuda-oom"
+	Evidence  string    `json:"evidence,omitempty"` // the log lines that prove it
+	DeviceS   float64   `json:"device_s,omitempty"` // GPU-seconds held
+	EnergyJ   float64   `json:"energy_j,omitempty"` // used by its GPUs
+	Cost      float64   `json:"cost,omitempty"`     // at the price of the settings
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 }
@@ -93,6 +101,8 @@ type Alert struct {
 	Code  string    `json:"code"`  // stable key, e.g. "nan"
 	Text  string    `json:"text"`
 	Step  int64     `json:"step"`
+	Since int64     `json:"since,omitempty"` // the first step it is about; 0 = only Step
+	Late  bool      `json:"late,omitempty"`  // found while catching up: it is about the past
 	At    time.Time `json:"at"`
 }
 

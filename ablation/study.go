@@ -14,6 +14,7 @@ type Study struct {
 	Metric        string           `json:"metric"`                   // primary metric, e.g. "eval/success"
 	MinDifference float64          `json:"min_difference,omitempty"` // smallest difference that matters, in the metric's unit (success: a fraction)
 	Concurrency   int              `json:"concurrency,omitempty"`    // most runs at once; 0 = no limit
+	Priority      int              `json:"priority,omitempty"`       // of its runs in the queue; larger first
 	Notes         string           `json:"notes,omitempty"`
 }
 

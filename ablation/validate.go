@@ -217,6 +217,9 @@ const (
 	MaxRuns    = 10000
 )
 
+// MaxPriority bounds a run's priority, both ways.
+const MaxPriority = 1_000_000
+
 // Validate checks the study and, through Expand, every arm's recipe.
 func (s Study) Validate() error {
 	_, err := Expand(s)
@@ -262,6 +265,9 @@ func (s Study) check() []FieldError {
 	}
 	if s.Concurrency < 0 {
 		add("concurrency", fmt.Sprint(s.Concurrency), "out of range", "0 for no limit, or the most runs at once")
+	}
+	if s.Priority < -MaxPriority || s.Priority > MaxPriority {
+		add("priority", fmt.Sprint(s.Priority), "out of range", fmt.Sprintf("a whole number from %d to %d; larger runs first", -MaxPriority, MaxPriority))
 	}
 	return append(bad, s.checkFactors()...)
 }

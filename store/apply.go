@@ -69,8 +69,10 @@ func (a *applier) begin() error {
 	if err != nil {
 		return err
 	}
-	a.own = a.b.Offset == offset && !a.b.Segment
+	a.own = a.b.Own || a.b.Offset == offset && !a.b.Segment
 	switch {
+	case a.b.Own:
+		a.b.Offset = offset
 	case a.b.Segment:
 		a.segment++
 	case a.b.Offset < offset, a.own && !onlyAlerts(a.b.Events):
@@ -182,7 +184,7 @@ func (a *applier) addPoints(p *trainer.Points, at int64) error {
 		progress = progress || !strings.HasPrefix(name, "baseline/") && !strings.HasPrefix(name, "sft/")
 	}
 	slices.Sort(names)
-	if a.main && progress {
+	if a.main && progress && !a.own {
 		a.run.Step = max(a.run.Step, p.Step)
 	}
 	a.tail = appendTailHead(a.tail, p.Step, at, len(names))

@@ -9,7 +9,7 @@ import (
 	"alidade/ablation"
 )
 
-const attemptColumns = `run, number, dir, device, pid, offset, first_step, state, exit_code, signal, cause, started_at, ended_at`
+const attemptColumns = `run, number, dir, device, pid, offset, first_step, state, exit_code, signal, cause, code, evidence, device_s, energy_j, cost, started_at, ended_at`
 
 // Attempts returns a run's attempts, by number.
 func (s *Store) Attempts(ctx context.Context, run ablation.RunID) ([]ablation.Attempt, error) {
@@ -37,7 +37,7 @@ func (s *Store) scanAttempt(row scanner) (ablation.Attempt, error) {
 	var a ablation.Attempt
 	var exit sql.NullInt64
 	var started, ended int64
-	err := row.Scan(&a.Run, &a.Number, &a.Dir, &a.Device, &a.PID, &a.Offset, &a.FirstStep, &a.State, &exit, &a.Signal, &a.Cause, &started, &ended)
+	err := row.Scan(&a.Run, &a.Number, &a.Dir, &a.Device, &a.PID, &a.Offset, &a.FirstStep, &a.State, &exit, &a.Signal, &a.Cause, &a.Code, &a.Evidence, &a.DeviceS, &a.EnergyJ, &a.Cost, &started, &ended)
 	if exit.Valid {
 		code := int(exit.Int64)
 		a.ExitCode = &code
@@ -70,9 +70,11 @@ func (s *Store) insertAttempt(ctx context.Context, tx *sql.Tx, a ablation.Attemp
 func updateAttempt(ctx context.Context, tx *sql.Tx, a ablation.Attempt) error {
 	done, err := tx.ExecContext(ctx, `
 		UPDATE attempts
-		SET device = ?, pid = ?, state = ?, exit_code = ?, signal = ?, cause = ?, started_at = ?, ended_at = ?
+		SET device = ?, pid = ?, state = ?, exit_code = ?, signal = ?, cause = ?,
+		    code = ?, evidence = ?, device_s = ?, energy_j = ?, cost = ?, started_at = ?, ended_at = ?
 		WHERE run = ? AND number = ?`,
-		a.Device, a.PID, a.State, a.ExitCode, a.Signal, a.Cause, millis(a.StartedAt), millis(a.EndedAt), a.Run, a.Number)
+		a.Device, a.PID, a.State, a.ExitCode, a.Signal, a.Cause,
+		a.Code, a.Evidence, a.DeviceS, a.EnergyJ, a.Cost, millis(a.StartedAt), millis(a.EndedAt), a.Run, a.Number)
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,9 @@ type stateFile struct {
 	Cause     string         `json:"cause,omitempty"`
 	Attempt   int            `json:"attempt"`
 	Device    string         `json:"device,omitempty"`
+	Priority  int            `json:"priority,omitempty"`
+	Hold      string         `json:"hold,omitempty"`
+	ReadyAt   time.Time      `json:"ready_at,omitzero"`
 	QueuedAt  time.Time      `json:"queued_at"`
 	StartedAt time.Time      `json:"started_at,omitzero"`
 	EndedAt   time.Time      `json:"ended_at,omitzero"`
@@ -71,6 +74,7 @@ type stateFile struct {
 func (s *Store) saveState(r ablation.Run) error {
 	err := writeJSON(filepath.Join(s.RunDir(r.ID), "state.json"), stateFile{
 		State: r.State, Cause: r.Cause, Attempt: r.Attempt, Device: r.Device,
+		Priority: r.Priority, Hold: r.Hold, ReadyAt: r.ReadyAt,
 		QueuedAt: r.QueuedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt,
 	}, true)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -127,7 +127,24 @@ func (rb *rebuilder) all(ctx context.Context) error {
 			return fmt.Errorf("run %d: %w", id, err)
 		}
 	}
-	return nil
+	return rb.notices(ctx)
+}
+
+// notices stores the alerts that belong to no run.
+func (rb *rebuilder) notices(ctx context.Context) error {
+	return eachLines(filepath.Join(rb.s.dir, noticesFile), func(l trainer.Lines) error {
+		return rb.s.transact(ctx, "store notices", func(tx *sql.Tx) error {
+			for _, e := range l.Events {
+				if e.Kind != trainer.KindAlert {
+					continue
+				}
+				if _, err := insertNotice(ctx, tx, e); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
 }
 
 // vocabulary stores the studies and runs, still queued, and returns the runs.
@@ -224,6 +241,7 @@ func (rb *rebuilder) stand(r *ablation.Run, last ablation.Attempt) error {
 	switch {
 	case err == nil:
 		r.State, r.Cause, r.Device = f.State, f.Cause, f.Device
+		r.Priority, r.Hold, r.ReadyAt = f.Priority, f.Hold, f.ReadyAt
 		r.Attempt = max(r.Attempt, f.Attempt)
 		r.QueuedAt, r.StartedAt, r.EndedAt = f.QueuedAt, f.StartedAt, f.EndedAt
 	case !errors.Is(err, fs.ErrNotExist):
@@ -273,25 +291,33 @@ func (rb *rebuilder) readAttempt(run ablation.RunID, number int) (a ablation.Att
 // and returns its done event, if any.
 func (rb *rebuilder) events(ctx context.Context, a ablation.Attempt) (*trainer.Done, error) {
 	var done *trainer.Done
-	var offset int64
 	err := eachLines(filepath.Join(a.Dir, "events.jsonl"), func(l trainer.Lines) error {
 		for _, e := range l.Events {
 			if e.Done != nil {
 				done = e.Done
 			}
 		}
-		offset = l.Offset
 		return rb.store(ctx, Batch{Run: a.Run, Attempt: a.Number, Offset: l.Offset, Events: l.Events,
 			Malformed: l.Malformed, Unknown: l.Unknown, Faults: l.Faults})
 	})
 	if err != nil {
 		return done, err
 	}
-	return done, eachLines(filepath.Join(a.Dir, "alerts.jsonl"), func(l trainer.Lines) error {
-		own := slices.DeleteFunc(l.Events, func(e trainer.Event) bool { return e.Kind != trainer.KindAlert })
-		return rb.store(ctx, Batch{Run: a.Run, Attempt: a.Number, Offset: offset, Events: own})
-	})
+	for file, kind := range ownFiles {
+		err := eachLines(filepath.Join(a.Dir, file), func(l trainer.Lines) error {
+			own := slices.DeleteFunc(l.Events, func(e trainer.Event) bool { return e.Kind != kind })
+			return rb.store(ctx, Batch{Run: a.Run, Attempt: a.Number, Own: true, Events: own})
+		})
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
 }
+
+// ownFiles are the files of an attempt's folder in which the runner keeps
+// events of its own, with the kind of each.
+var ownFiles = map[string]trainer.Kind{"alerts.jsonl": trainer.KindAlert, "device.jsonl": trainer.KindPoints}
 
 func (rb *rebuilder) store(ctx context.Context, b Batch) error {
 	return rb.s.transact(ctx, "store events", func(tx *sql.Tx) error {

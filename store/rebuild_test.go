@@ -30,7 +30,7 @@ var dumps = map[string]string{
 	"evaluations": `SELECT * FROM evaluations ORDER BY run, panel, policy, mode, step`,
 	"checkpoints": `SELECT * FROM checkpoints ORDER BY run, attempt, step`,
 	"artifacts":   `SELECT * FROM artifacts ORDER BY run, kind, hash`,
-	"alerts":      `SELECT run, attempt, level, code, text, step, at FROM alerts ORDER BY run, at, id`,
+	"alerts":      `SELECT run, attempt, level, code, text, step, since, late, at FROM alerts ORDER BY run, at, id`,
 	"faults":      `SELECT run, attempt, line, offset, cause, text FROM faults ORDER BY run, rowid`,
 }
 

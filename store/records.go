@@ -63,12 +63,12 @@ func (a *applier) artifact(r *ablation.Artifact, at int64) error {
 }
 
 func (a *applier) alert(r *trainer.Alert, at int64) error {
-	out := ablation.Alert{Run: a.b.Run, Level: r.Level, Code: r.Code, Text: r.Text, Step: r.Step, At: fromMillis(at)}
+	out := ablation.Alert{Run: a.b.Run, Level: r.Level, Code: r.Code, Text: r.Text, Step: r.Step, Since: r.Since, Late: r.Late, At: fromMillis(at)}
 	err := a.tx.QueryRowContext(a.ctx, `
-		INSERT INTO alerts (run, attempt, level, code, text, step, at)
-		VALUES (?, ?, ?, ?, ?, ?, ?)
+		INSERT INTO alerts (run, attempt, level, code, text, step, since, late, at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		RETURNING id`,
-		a.b.Run, a.b.Attempt, r.Level, r.Code, r.Text, r.Step, at).Scan(&out.ID)
+		a.b.Run, a.b.Attempt, r.Level, r.Code, r.Text, r.Step, r.Since, r.Late, at).Scan(&out.ID)
 	a.commit.Alerts = append(a.commit.Alerts, out)
 	return err
 }
@@ -112,14 +112,14 @@ func (s *Store) Alerts(ctx context.Context, study ablation.StudyID, run ablation
 		where.add("run = ?", run)
 	}
 	rows, err := s.read.QueryContext(ctx, `
-		SELECT id, run, level, code, text, step, at
+		SELECT id, run, level, code, text, step, since, late, at
 		FROM alerts `+where.sql()+`
 		ORDER BY id DESC`+page(limit, 0), where.args...)
 	out := []ablation.Alert{}
 	err = each(rows, err, func() error {
 		var r ablation.Alert
 		var at int64
-		err := rows.Scan(&r.ID, &r.Run, &r.Level, &r.Code, &r.Text, &r.Step, &at)
+		err := rows.Scan(&r.ID, &r.Run, &r.Level, &r.Code, &r.Text, &r.Step, &r.Since, &r.Late, &at)
 		r.At = fromMillis(at)
 		out = append(out, r)
 		return err

@@ -24,7 +24,7 @@ type RunFilter struct {
 	Offset int
 }
 
-const runColumns = `id, study, arm, seed, state, cause, attempt, phase, step, total_steps, device, queued_at, started_at, ended_at, heard_at`
+const runColumns = `id, study, arm, seed, state, cause, attempt, phase, step, total_steps, device, priority, hold, ready_at, queued_at, started_at, ended_at, heard_at`
 
 // Runs returns the runs that f picks, by id. The maps and slices in their arms
 // are shared: do not change them.
@@ -91,10 +91,11 @@ func (s *Store) readRun(ctx context.Context, q queryer, id ablation.RunID) (abla
 
 func scanRun(row scanner) (ablation.Run, error) {
 	var r ablation.Run
-	var seed, queued, started, ended, heard int64
+	var seed, ready, queued, started, ended, heard int64
 	err := row.Scan(&r.ID, &r.Study, &r.Arm.Index, &seed, &r.State, &r.Cause, &r.Attempt, &r.Phase, &r.Step,
-		&r.TotalSteps, &r.Device, &queued, &started, &ended, &heard)
+		&r.TotalSteps, &r.Device, &r.Priority, &r.Hold, &ready, &queued, &started, &ended, &heard)
 	r.Seed = uint64(seed)
+	r.ReadyAt = fromMillis(ready)
 	r.QueuedAt, r.StartedAt, r.EndedAt, r.HeardAt = fromMillis(queued), fromMillis(started), fromMillis(ended), fromMillis(heard)
 	return r, err
 }
@@ -104,16 +105,16 @@ func updateRun(ctx context.Context, tx *sql.Tx, r ablation.Run) error {
 	_, err := tx.ExecContext(ctx, `
 		UPDATE runs
 		SET state = ?, cause = ?, attempt = ?, phase = ?, step = ?, total_steps = ?, device = ?,
-		    queued_at = ?, started_at = ?, ended_at = ?, heard_at = ?
+		    priority = ?, hold = ?, ready_at = ?, queued_at = ?, started_at = ?, ended_at = ?, heard_at = ?
 		WHERE id = ?`,
 		r.State, r.Cause, r.Attempt, r.Phase, r.Step, r.TotalSteps, r.Device,
-		millis(r.QueuedAt), millis(r.StartedAt), millis(r.EndedAt), millis(r.HeardAt), r.ID)
+		r.Priority, r.Hold, millis(r.ReadyAt), millis(r.QueuedAt), millis(r.StartedAt), millis(r.EndedAt), millis(r.HeardAt), r.ID)
 	return err
 }
 
 // planRuns inserts planned runs as queued and makes their folders, which it
 // adds to made.
-func (s *Store) planRuns(ctx context.Context, tx *sql.Tx, study ablation.StudyID, planned []ablation.Planned, at time.Time, made *[]string) ([]ablation.Run, error) {
+func (s *Store) planRuns(ctx context.Context, tx *sql.Tx, rec ablation.StudyRecord, planned []ablation.Planned, at time.Time, made *[]string) ([]ablation.Run, error) {
 	next, err := nextID(ctx, tx, "runs", filepath.Join(s.dir, "runs"))
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func (s *Store) planRuns(ctx context.Context, tx *sql.Tx, study ablation.StudyID
 	runs := make([]ablation.Run, 0, len(planned))
 	for _, p := range planned {
 		r := ablation.Run{
-			ID: ablation.RunID(next), Study: study, Arm: p.Arm, Seed: p.Seed, State: ablation.Queued,
+			ID: ablation.RunID(next), Study: rec.ID, Arm: p.Arm, Seed: p.Seed, State: ablation.Queued, Priority: rec.Study.Priority,
 			TotalSteps: int64(p.Arm.Recipe.Budget.Steps), QueuedAt: at,
 		}
 		if err := insertRun(ctx, tx, r); err != nil {
@@ -152,9 +153,9 @@ func insertRun(ctx context.Context, tx *sql.Tx, r ablation.Run) error {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, `
-		INSERT INTO runs (id, study, arm, seed, state, total_steps, queued_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		r.ID, r.Study, r.Arm.Index, int64(r.Seed), r.State, r.TotalSteps, millis(r.QueuedAt))
+		INSERT INTO runs (id, study, arm, seed, state, total_steps, priority, queued_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.ID, r.Study, r.Arm.Index, int64(r.Seed), r.State, r.TotalSteps, r.Priority, millis(r.QueuedAt))
 	if isUnique(err) {
 		return fmt.Errorf("study %d already has arm %q with seed %d: %w", r.Study, r.Arm.Label, r.Seed, ablation.ErrConflict)
 	}

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	_ "github.com/mattn/go-sqlite3" // the driver named "sqlite3"
@@ -50,6 +51,7 @@ type Store struct {
 	writing      sync.Mutex // held by the one write transaction, until what it gave is settled
 	names, words interner
 	arms         armCache
+	plans        atomic.Int64 // counts what changes the queue other than moves
 
 	appends chan *appendRequest
 	rest    *resting

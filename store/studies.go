@@ -30,7 +30,7 @@ func (s *Store) CreateStudy(ctx context.Context, st ablation.Study, source strin
 		if err := insertStudy(ctx, tx, rec); err != nil {
 			return err
 		}
-		if runs, err = s.planRuns(ctx, tx, rec.ID, planned, rec.CreatedAt, &made); err != nil {
+		if runs, err = s.planRuns(ctx, tx, rec, planned, rec.CreatedAt, &made); err != nil {
 			return err
 		}
 		return s.saveStudy(rec, true) // last: a study folder without its record was never created
@@ -39,6 +39,7 @@ func (s *Store) CreateStudy(ctx context.Context, st ablation.Study, source strin
 		removeAll(made)
 		return ablation.StudyRecord{}, nil, err
 	}
+	s.plans.Add(1)
 	return rec, runs, nil
 }
 
@@ -48,17 +49,18 @@ func (s *Store) AddRuns(ctx context.Context, study ablation.StudyID, planned []a
 	var runs []ablation.Run
 	var made []string
 	err := s.transact(ctx, "add runs", func(tx *sql.Tx) error {
-		if _, err := readStudy(ctx, tx, study); err != nil {
+		rec, err := readStudy(ctx, tx, study)
+		if err != nil {
 			return err
 		}
-		var err error
-		runs, err = s.planRuns(ctx, tx, study, planned, now(), &made)
+		runs, err = s.planRuns(ctx, tx, rec, planned, now(), &made)
 		return err
 	})
 	if err != nil {
 		removeAll(made)
 		return nil, err
 	}
+	s.plans.Add(1)
 	return runs, nil
 }
 
@@ -100,6 +102,7 @@ func (s *Store) SetStudyArchived(ctx context.Context, id ablation.StudyID, archi
 }
 
 func (s *Store) changeStudy(ctx context.Context, what string, id ablation.StudyID, change func(*ablation.StudyRecord)) error {
+	defer s.plans.Add(1)
 	return s.transact(ctx, what, func(tx *sql.Tx) error {
 		rec, err := readStudy(ctx, tx, id)
 		if err != nil {

@@ -49,6 +49,7 @@ func (w *RunWriter) Move(ctx context.Context, id ablation.RunID, ev ablation.Eve
 
 // asStored gives a run's times the resolution of the database.
 func asStored(r ablation.Run) ablation.Run {
+	r.ReadyAt = fromMillis(millis(r.ReadyAt))
 	r.QueuedAt, r.StartedAt = fromMillis(millis(r.QueuedAt)), fromMillis(millis(r.StartedAt))
 	r.EndedAt, r.HeardAt = fromMillis(millis(r.EndedAt)), fromMillis(millis(r.HeardAt))
 	return r
@@ -104,6 +105,7 @@ type Batch struct {
 	Malformed, Unknown int
 	Faults             []trainer.Fault // of the malformed lines; may be fewer
 	Segment            bool            // the file was replaced: a new segment begins
+	Own                bool            // alerts and readings of the runner's own, not lines of the file: Offset does not count
 }
 
 // MetricPoint is a point with the name of its metric.

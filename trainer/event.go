@@ -113,6 +113,8 @@ type Alert struct {
 	Code  string `json:"code"`
 	Text  string `json:"text"`
 	Step  int64  `json:"step"`
+	Since int64  `json:"since,omitempty"` // the first step it is about; absent = only Step
+	Late  bool   `json:"late,omitempty"`  // found while catching up: it is about the past
 }
 
 // Done is the last event. A run succeeded only if OK and Step is the last step.

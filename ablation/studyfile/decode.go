@@ -14,7 +14,7 @@ import (
 )
 
 // topKeys are the keys of a study file in their canonical order.
-var topKeys = []string{"name", "question", "template", "base", "factors", "design", "arms", "seeds", "metric", "min_difference", "concurrency", "notes"}
+var topKeys = []string{"name", "question", "template", "base", "factors", "design", "arms", "seeds", "metric", "min_difference", "concurrency", "priority", "notes"}
 
 // Decode reads a study file. The name is used in messages only. The error is
 // *ablation.Invalid and lists every fault found, not just the first.
@@ -130,11 +130,9 @@ func (d *decoder) top(st *ablation.Study, e entry) {
 	case "min_difference":
 		st.MinDifference = d.num(e)
 	case "concurrency":
-		n := d.num(e)
-		if n != float64(int(n)) {
-			d.fail(e.line, ablation.FieldError{Field: e.key, Value: e.value.text(), Problem: "wrong type", Allowed: "a whole number"})
-		}
-		st.Concurrency = int(n)
+		st.Concurrency = d.whole(e)
+	case "priority":
+		st.Priority = d.whole(e)
 	case "notes":
 		st.Notes = d.str(e)
 	default:
@@ -163,6 +161,14 @@ func (d *decoder) num(e entry) float64 {
 	}
 	d.fail(e.line, ablation.FieldError{Field: e.key, Value: e.value.text(), Problem: "wrong type", Allowed: "a number"})
 	return 0
+}
+
+func (d *decoder) whole(e entry) int {
+	n := d.num(e)
+	if n != float64(int(n)) {
+		d.fail(e.line, ablation.FieldError{Field: e.key, Value: e.value.text(), Problem: "wrong type", Allowed: "a whole number"})
+	}
+	return int(n)
 }
 
 // base starts from the preset and sets each key given, nested or dotted.

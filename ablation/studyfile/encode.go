@@ -31,6 +31,9 @@ func Encode(st ablation.Study) ([]byte, error) {
 	if st.Concurrency != 0 {
 		w.pair(0, "concurrency", st.Concurrency)
 	}
+	if st.Priority != 0 {
+		w.pair(0, "priority", st.Priority)
+	}
 	w.optional(0, "notes", st.Notes)
 	return w.buf.Bytes(), w.err
 }
