@@ -58,6 +58,7 @@ func (s *site) studies(w http.ResponseWriter, r *http.Request) error {
 			{Label: fmt.Sprintf("archived %d", archived), Href: "/studies?show=archived", On: which == "archived"},
 			{Label: fmt.Sprintf("all %d", len(recs)), Href: "/studies?show=all", On: which == "all"},
 		}},
+		Live:    templates.LiveConfig{Metrics: primaryMetrics(recs)},
 		Note:    "newest first",
 		Studies: studyRows(shown, runs, last, s.now()),
 	}

@@ -186,8 +186,12 @@ func studyFacts(d studyData, p progress, now time.Time) []templates.Fact {
 		status.Word = "running"
 	}
 	live := p.Live+p.Waiting > 0
+	stands := []templates.Status{status}
+	if d.rec.Archived {
+		stands = append(stands, templates.Status{Kind: "info", Word: "archived"})
+	}
 	facts := []templates.Fact{
-		{Label: "status", Status: []templates.Status{status}},
+		{Label: "status", Status: stands},
 		{Label: "runs", Value: digits(int64(p.Finished)), Unit: fmt.Sprintf("of %s ended", digits(int64(p.Runs)))},
 	}
 	rule := studyRule(p, 320, p.Live > 0)

@@ -15,6 +15,7 @@ import { startTheme } from "./theme";
 // Each page's module is started with the main element; data-page on the body says which.
 const pages: Record<string, (root: HTMLElement) => void> = {
   home: home.start,
+  studies: home.start,
   study: study.start,
   run: run.start,
   newstudy: newstudy.start,

@@ -290,7 +290,11 @@ export class Chart {
     const left = u.over.offsetLeft + (u.cursor.left ?? 0);
     const flip = left + this.tip.offsetWidth + 24 > this.node.clientWidth;
     const place = flip ? left - this.tip.offsetWidth - 14 : left + 14;
-    this.tip.style.transform = `translate(${Math.max(0, Math.round(place))}px, ${Math.round(u.over.offsetTop + 8)}px)`;
+    // in the half of the chart that the pointer is not in
+    const height = u.over.clientHeight;
+    const low = (u.cursor.top ?? 0) < height / 2;
+    const top = u.over.offsetTop + (low ? Math.max(8, height - this.tip.offsetHeight - 8) : 8);
+    this.tip.style.transform = `translate(${Math.max(0, Math.round(place))}px, ${Math.round(top)}px)`;
   }
 
   private draw(u: uPlot): void {

@@ -8,7 +8,8 @@ const least = 2000; // ms between two reads
 let running = false;
 
 async function refresh(): Promise<void> {
-  if (running || document.hidden) return;
+  missed = document.hidden;
+  if (running || missed) return;
   running = true;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
@@ -33,6 +34,12 @@ async function refresh(): Promise<void> {
 }
 
 const waiting = new Set<HTMLElement>();
+
+let missed = false;
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && missed) refreshSoon();
+});
 
 document.addEventListener("pointerout", (e) => {
   for (const node of waiting) {
