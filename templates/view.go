@@ -57,11 +57,3 @@ func documentTitle(title string) string {
 	}
 	return title + " · Alidade"
 }
-
-// currentIf returns "page" for aria-current, or nothing.
-func currentIf(b bool) string {
-	if b {
-		return "page"
-	}
-	return ""
-}

@@ -87,14 +87,6 @@ func infoOf(name string) metricInfo {
 	return metricInfo{Label: visible(name), Digits: 3}
 }
 
-func infosOf(names []string) map[string]metricInfo {
-	infos := make(map[string]metricInfo, len(names))
-	for _, n := range names {
-		infos[n] = infoOf(n)
-	}
-	return infos
-}
-
 // unitText is the unit for a column head or a subtitle.
 func (m metricInfo) unitText() string {
 	if m.Percent {

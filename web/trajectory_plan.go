@@ -32,10 +32,7 @@ func planOf(t *trainer.Trajectory) templates.PlanView {
 	pins := failedPins(t)
 	if len(t.Plan) == 0 {
 		v.Empty = undelivered(t)
-		v.Whole = pins.take(0, "")
-		for _, rest := range pins.rest() {
-			v.Whole = append(v.Whole, rest)
-		}
+		v.Whole = append(pins.take(0, ""), pins.rest()...)
 		return v
 	}
 	who := max(t.Query.People, 1)

@@ -116,10 +116,11 @@ func TestSameSeedSameEverything(t *testing.T) {
 		}
 		return b.String()
 	}
-	if digest(1) != digest(1) {
+	first, again := digest(1), digest(1)
+	if first != again {
 		t.Error("the same seed gave two different worlds")
 	}
-	if digest(1) == digest(2) {
+	if first == digest(2) {
 		t.Error("different seeds gave the same world")
 	}
 }
