@@ -11,6 +11,8 @@ import (
 
 	"alidade/sandbox/travel"
 	"alidade/sandbox/travel/synth"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // set is a small certified set.
@@ -121,5 +123,37 @@ func TestCard(t *testing.T) {
 	}
 	if empty := NewCard("", World{}, Made{}, nil, nil, nil).Markdown(); !strings.Contains(empty, "0 travel queries") {
 		t.Errorf("empty card %s", empty)
+	}
+}
+
+func TestWriteTraces(t *testing.T) {
+	w, lines, sols, _ := set(t, 6)
+	qs := make([]travel.Query, len(lines))
+	for i := range lines {
+		qs[i] = lines[i].Query
+	}
+	list, _, err := w.Traces(t.Context(), qs, sols, synth.TraceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"t.jsonl", "t.parquet"} {
+		if err := WriteTraces(filepath.Join(dir, name), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src, err := os.ReadFile(filepath.Join(dir, "t.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range strings.Split(strings.TrimSpace(string(src)), "\n") {
+		var l traceLine
+		if err := json.Unmarshal([]byte(text), &l); err != nil || !reflect.DeepEqual(l.Messages, list[i].Messages) || !l.Success || l.TaskID != qs[i].Hash() {
+			t.Errorf("line %d: %v", i+1, err)
+		}
+	}
+	rows, err := parquet.ReadFile[traceRow](filepath.Join(dir, "t.parquet"))
+	if err != nil || len(rows) != 6 || rows[0].Messages[0] != message(list[0].Messages[0]) {
+		t.Errorf("%d rows, %v", len(rows), err)
 	}
 }
