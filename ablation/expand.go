@@ -187,11 +187,11 @@ func (s Study) label(a Arm) string {
 }
 
 // LevelLabel writes a factor's value as people read it: rates as per cent,
-// booleans with their key's name, numbers plain.
+// numbers and booleans with their key's name.
 func LevelLabel(key string, v any) string {
 	if key == "environment.tool_failure_rate" {
 		if x, ok := asFloat(v); ok {
-			return fmt.Sprintf("%g %% failures", x*100)
+			return fmt.Sprintf("failures %g %%", x*100)
 		}
 	}
 	_, last, _ := strings.Cut(key, ".")
@@ -204,7 +204,7 @@ func LevelLabel(key string, v any) string {
 		}
 		return "no " + last
 	}
-	return fmt.Sprintf("%v %s", v, strings.ReplaceAll(last, "_", " "))
+	return fmt.Sprintf("%s %v", strings.ReplaceAll(last, "_", " "), v)
 }
 
 // Hash identifies a recipe: SHA-256 of its canonical JSON, 16 hex digits.
