@@ -28,11 +28,11 @@ func eval[T any](t *testing.T, ctx context.Context, js string) T {
 // until waits for a JavaScript expression to hold.
 func until(t *testing.T, ctx context.Context, js string) {
 	t.Helper()
-	for range 100 {
-		if eval[bool](t, ctx, "Boolean("+js+")") {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		// A page that is being left has no answer: ask again.
+		if ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+js+")")); err == nil && ok {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatalf("never: %s\n%s", js, eval[string](t, ctx, "document.querySelector('main').innerText.slice(0, 1500)"))
 }
