@@ -20,6 +20,7 @@ type ScoreOptions struct {
 	Profile Profile // "" = strict
 	Out     string  // JSONL, a line a pair; "-" = standard output
 	Metrics string  // JSON with the six rates; "" = none
+	Cache   string  // folder for the ready world, see [OpenWorld]; "" = read the tables
 }
 
 // ScoreFiles judges every plan of a file and writes the verdicts, and the six
@@ -32,7 +33,7 @@ func ScoreFiles(o ScoreOptions) error {
 	if _, err := ParseProfile(string(o.Profile)); err != nil {
 		return err
 	}
-	w, err := LoadWorld(o.DB)
+	w, _, err := LoadWorldCached(o.DB, o.Cache)
 	if err != nil {
 		return err
 	}

@@ -137,6 +137,12 @@ func usable(name string) bool {
 	return true
 }
 
+// Dates lists the days that have flights, in order.
+func (w *World) Dates() []string { return slices.Clone(w.dates) }
+
+// NumRoutes is the number of ordered pairs of cities with flights.
+func (w *World) NumRoutes() int { return len(w.routes) }
+
 // CityList returns the cities of the world.
 func (w *World) CityList() []travel.City { return slices.Clone(w.cities) }
 
