@@ -57,7 +57,7 @@ func Run(ctx context.Context, spec trainer.Spec, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	r := &run{spec: spec, recipe: spec.Recipe, log: cfg.Logger, save: cfg.Save, out: out, began: time.Now()}
+	r := &run{spec: spec, recipe: spec.Recipe, log: cfg.Logger, save: cfg.Save, out: out}
 	err = r.train(ctx)
 	done := trainer.Done{OK: err == nil, Step: r.step, Reason: "finished"}
 	switch {

@@ -32,9 +32,9 @@ type sampler struct {
 	decoder *nn.Decoder
 }
 
-// sideBySide is how many prompts' groups are sampled together at most; it
-// bounds the memory of the decoder's cache, not the results.
-const sideBySide = 256
+// sideBySide is how many rollouts are sampled together: the caches of many more
+// would fall out of the processor's. It does not change what they say.
+const sideBySide = 32
 
 func newSampler(m *nn.Model) (*sampler, error) {
 	d, err := nn.NewDecoder(m, sideBySide)
@@ -47,25 +47,11 @@ func newSampler(m *nn.Model) (*sampler, error) {
 // play samples all rollouts to their end. Those of one group follow one
 // another and share their prompt. stream names rollout i's random numbers.
 func (p *sampler) play(all []*rollout, how nn.Sampling, stream func(i int) uint64) error {
-	for first := 0; first < len(all); {
-		end := first
-		for end < len(all) {
-			stop := end
-			for stop < len(all) && all[stop].group == all[end].group {
-				stop++
-			}
-			if stop-first > sideBySide {
-				break
-			}
-			end = stop
-		}
-		if end == first {
-			return fmt.Errorf("a group of more than %d rollouts", sideBySide)
-		}
+	for first := 0; first < len(all); first += sideBySide {
+		end := min(first+sideBySide, len(all))
 		if err := p.batch(all[first:end], how, func(i int) uint64 { return stream(first + i) }); err != nil {
 			return err
 		}
-		first = end
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"alidade/ablation"
 	"alidade/sandbox/travel/compact"
@@ -27,7 +26,6 @@ type run struct {
 	log    *slog.Logger
 	save   <-chan os.Signal
 	out    *trainer.Writer
-	began  time.Time
 
 	shape nn.Config
 	data  *dataset
