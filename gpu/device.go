@@ -15,22 +15,25 @@ const (
 // A Device is one GPU or CPU slot as last seen. Readings that the driver does
 // not give are zero.
 type Device struct {
-	ID         string         `json:"id"` // "cpu0", "gpu3"
-	Kind       string         `json:"kind"`
-	Name       string         `json:"name"`
-	UUID       string         `json:"uuid,omitempty"` // of a GPU; survives renumbering
-	MemoryMiB  int64          `json:"memory_mib"`
-	UsedMiB    int64          `json:"used_mib"`
-	Util       float64        `json:"util"` // fraction 0–1
-	PowerW     float64        `json:"power_w"`
-	TempC      float64        `json:"temp_c"`
-	Holder     string         `json:"holder,omitempty"` // "run 12", or the foreign processes
-	Run        ablation.RunID `json:"run,omitempty"`    // 0 = not leased
-	Simulated  bool           `json:"simulated,omitempty"`
-	Free       bool           `json:"free"`
-	Note       string         `json:"note,omitempty"`       // why it is not free, or what is odd about it
-	StaleSince time.Time      `json:"stale_since,omitzero"` // time of the last good reading, when newer ones are missing
-	SampledAt  time.Time      `json:"sampled_at,omitzero"`
+	ID        string         `json:"id"` // "cpu0", "gpu3"
+	Kind      string         `json:"kind"`
+	Name      string         `json:"name"`
+	UUID      string         `json:"uuid,omitempty"` // of a GPU; survives renumbering
+	MemoryMiB int64          `json:"memory_mib"`
+	UsedMiB   int64          `json:"used_mib"`
+	Util      float64        `json:"util"` // fraction 0–1
+	PowerW    float64        `json:"power_w"`
+	TempC     float64        `json:"temp_c"`
+	Holder    string         `json:"holder,omitempty"` // "run 12", or the foreign processes
+	Run       ablation.RunID `json:"run,omitempty"`    // 0 = not leased
+	Simulated bool           `json:"simulated,omitempty"`
+	Free      bool           `json:"free"`
+
+	Quarantined bool `json:"quarantined,omitempty"` // put away: Note says why
+
+	Note       string    `json:"note,omitempty"`       // why it is not free, or what is odd about it
+	StaleSince time.Time `json:"stale_since,omitzero"` // time of the last good reading, when newer ones are missing
+	SampledAt  time.Time `json:"sampled_at,omitzero"`
 }
 
 // A Request is what a run asks for. All of it is given at once or not at all.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -156,7 +157,7 @@ func (p *Pool) Acquire(run ablation.RunID, want Request) (Lease, error) {
 	var free []Device
 	fit := 0
 	for _, d := range p.view() {
-		if d.Kind != want.Kind || !want.fits(d) {
+		if !want.Fits(d) {
 			continue
 		}
 		fit++
@@ -171,6 +172,30 @@ func (p *Pool) Acquire(run ablation.RunID, want Request) (Lease, error) {
 		return Lease{}, fmt.Errorf("waits for %s: %d free", want, len(free))
 	}
 	lease := Lease{Run: run, Devices: smallest(free, want.N)}
+	for _, d := range lease.Devices {
+		p.leases[d.ID] = run
+	}
+	return lease, nil
+}
+
+// Take leases the named devices, which a scheduler has chosen among the free
+// ones, or none: the error names the first that is not free any more.
+func (p *Pool) Take(run ablation.RunID, ids []string) (Lease, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lease := Lease{Run: run}
+	for _, d := range p.view() {
+		if !slices.Contains(ids, d.ID) {
+			continue
+		}
+		if !d.Free {
+			return Lease{}, fmt.Errorf("take %s for run %d: it is not free any more", d.ID, run)
+		}
+		lease.Devices = append(lease.Devices, d)
+	}
+	if len(lease.Devices) != len(ids) {
+		return Lease{}, fmt.Errorf("take %s for run %d: not all are there any more", strings.Join(ids, ", "), run)
+	}
 	for _, d := range lease.Devices {
 		p.leases[d.ID] = run
 	}
@@ -238,6 +263,14 @@ func (p *Pool) HasGPUs() bool {
 	unsure := p.unsure(KindGPU)
 	p.mu.Unlock()
 	return unsure || p.Capacity(KindGPU) > 0
+}
+
+// Unsure reports whether devices of the kind may be there that were not seen
+// yet.
+func (p *Pool) Unsure(kind string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unsure(kind)
 }
 
 // unsure reports whether devices of the kind may exist that were never seen.

@@ -24,10 +24,10 @@ func (r Request) String() string {
 	return fmt.Sprintf("%d %s of %.3g GiB", r.N, noun, float64(r.MinMemoryMiB)/1024)
 }
 
-// fits reports whether the device is large enough. A "80 GB" card reports a
-// little less than it is sold for, hence the 5 %.
-func (r Request) fits(d Device) bool {
-	return float64(d.MemoryMiB) >= 0.95*float64(r.MinMemoryMiB)
+// Fits reports whether the device is of the kind, large enough and not put
+// away. A "80 GB" card reports a little less than it is sold for, hence the 5 %.
+func (r Request) Fits(d Device) bool {
+	return d.Kind == r.Kind && !d.Quarantined && float64(d.MemoryMiB) >= 0.95*float64(r.MinMemoryMiB)
 }
 
 // smallest returns the n devices with least memory, in device order, so that

@@ -58,7 +58,7 @@ func (l *life) launch(ctx context.Context) error {
 		Seed: run.Seed, Recipe: run.Arm.Recipe, Dir: dir, Events: filepath.Join(dir, eventsFile),
 		Artifacts:  filepath.Join(r.cfg.Data, "artifacts"),
 		ResumeFrom: from.path, ResumeStep: from.step,
-		Threads: threads(l.lease), Devices: l.lease.IDs(),
+		Threads: threads(l.want), Devices: l.lease.IDs(),
 	}
 	if err := trainer.WriteSpec(filepath.Join(dir, specFile), spec); err != nil {
 		return err
@@ -73,6 +73,7 @@ func (l *life) launch(ctx context.Context) error {
 	l.started = true
 	l.handle, err = r.cfg.Launcher.Start(ctx, Launch{
 		Dir: dir, Argv: r.argv(spec), Env: r.env(spec, l.lease), WorkDir: r.cfg.WorkDir,
+		Name: fmt.Sprintf("alidade-r%da%d", run.ID, run.Attempt), Need: l.want, Threads: spec.Threads,
 	})
 	if err != nil {
 		return fmt.Errorf("the trainer could not be started: %w", err)
@@ -121,7 +122,9 @@ func (r *Runner) env(spec trainer.Spec, lease gpu.Lease) []string {
 	}
 	vars["ALIDADE_THREADS"] = n
 	vars["ALIDADE_SPEC"] = filepath.Join(spec.Dir, specFile)
-	vars["CUDA_VISIBLE_DEVICES"] = visible(lease)
+	if _, ok := r.cfg.Launcher.(Queuer); !ok { // a cluster says it itself
+		vars["CUDA_VISIBLE_DEVICES"] = visible(lease)
+	}
 	env := make([]string, 0, len(vars))
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		env = append(env, name+"="+vars[name])
@@ -141,17 +144,13 @@ func visible(lease gpu.Lease) string {
 	return strings.Join(ids, ",")
 }
 
-// threads is one for each leased CPU slot. A GPU trainer is not limited by
-// slots; it gets a modest number for its loaders.
-func threads(lease gpu.Lease) int {
-	n := 0
-	for _, d := range lease.Devices {
-		if d.Kind == gpu.KindGPU {
-			n += 3
-		}
-		n++
+// threads is one for each CPU slot. A GPU trainer is not limited by slots; it
+// gets a modest number for its loaders.
+func threads(want gpu.Request) int {
+	if want.Kind == gpu.KindGPU {
+		return max(1, 4*want.N)
 	}
-	return max(1, n)
+	return max(1, want.N)
 }
 
 // notLaunched settles a run whose launch failed. A full disk is nobody's

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"syscall"
+
+	"alidade/gpu"
 )
 
 // A Launcher starts trainers somewhere and finds them again. The local one is
@@ -30,6 +32,18 @@ type Launch struct {
 	Argv    []string // the trainer; no shell is involved
 	Env     []string // all of its environment, "KEY=value"
 	WorkDir string   // "" = the server's
+	Name    string   // for people and for the cluster's lists: "alidade-r12a1"
+	Need    gpu.Request
+	Threads int // CPU threads the trainer was told to use
+}
+
+// A Queuer is a Launcher with a queue of its own, such as a cluster's: runs
+// are handed to it without devices of this machine.
+type Queuer interface {
+	// MostAtOnce is how many runs it takes at a time, waiting ones included.
+	MostAtOnce() int
+	// HasGPUs reports whether its machines have GPUs.
+	HasGPUs() bool
 }
 
 // A Handle names something started. Ref is the launcher's own and survives a

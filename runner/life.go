@@ -34,6 +34,7 @@ type life struct {
 	run     ablation.Run
 	attempt ablation.Attempt
 	handle  Handle
+	want    gpu.Request
 	lease   gpu.Lease
 	started bool // the attempt is recorded
 
@@ -68,6 +69,7 @@ func (l *life) leave() {
 	delete(l.r.live, l.run.ID)
 	l.r.mu.Unlock()
 	l.r.cfg.Devices.Release(l.lease)
+	l.r.estimates.left(l.run)
 	l.r.Wake()
 }
 
@@ -256,6 +258,7 @@ func (l *life) append(ctx context.Context, b store.Batch) error {
 	}
 	if commit.Run.ID == l.run.ID {
 		l.run = commit.Run
+		l.r.estimates.follow(l.run, time.Now())
 	}
 	l.r.cfg.Publish(commit)
 	return nil

@@ -27,6 +27,7 @@ type Config struct {
 	Exe      string             // Alidade's own binary, the trainer of kinds cpu and solver
 	Env      []string           // "KEY=value" for every trainer, besides the allowed ones of this process
 	WorkDir  string             // where trainers run; "" = the server's working folder
+	Settings Settings           // see [ReadSettings]; the zero value has no webhook and no price
 	MinFree  int64              // bytes the data folder's disk must have free to start a run; 0 = 1 GiB, below 0 = do not look
 	Timing   Timing
 }
@@ -70,15 +71,21 @@ type Runner struct {
 	wake   chan struct{} // asks for a scheduler pass
 	free   func(path string) (int64, error)
 
+	queue     queue
+	estimates estimates
+	saved     saved
+	hook      *hook
+
 	lives sync.WaitGroup // one for each goroutine of a live run
 
 	mu        sync.Mutex
 	base      context.Context // of Run, which owns the lives; nil before
 	live      map[ablation.RunID]*life
 	lost      map[ablation.RunID]*lostRun
-	crashes   map[ablation.StudyID]int // instant crashes in a row
-	halted    bool                     // no run is started any more
-	fullUntil time.Time                // a launch found the disk full, whatever its free space says
+	halted    bool                    // no run is started any more
+	fullUntil time.Time               // a launch found the disk full, whatever its free space says
+	diskTold  bool                    // the alert about a full disk was given
+	reserved  map[string]*reservation // by kind of device, from the last pass
 	status    Status
 }
 
@@ -115,9 +122,10 @@ func New(c Config) (*Runner, error) {
 	return &Runner{
 		cfg: c, store: c.Store, writer: c.Store.RunWriter(), log: c.Logger.With("component", "runner"),
 		wake: make(chan struct{}, 1), free: freeBytes,
-		live:    make(map[ablation.RunID]*life),
-		lost:    make(map[ablation.RunID]*lostRun),
-		crashes: make(map[ablation.StudyID]int),
+		saved: saved{path: filepath.Join(data, savedFile)},
+		hook:  newHook(c.Settings.Webhook, c.Logger),
+		live:  make(map[ablation.RunID]*life),
+		lost:  make(map[ablation.RunID]*lostRun),
 	}, nil
 }
 
@@ -129,6 +137,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.mu.Unlock()
 	defer r.lives.Wait()
 	r.lives.Go(func() { r.cfg.Devices.Run(ctx) })
+	r.lives.Go(func() { r.hook.run(ctx) })
 	if err := r.adopt(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("adopt runs: %w", err)
 	}
@@ -184,6 +193,7 @@ func (r *Runner) move(ctx context.Context, id ablation.RunID, ev ablation.Event,
 	if err != nil {
 		return run, err
 	}
+	r.queue.moved(run)
 	r.log.Info("run moved", "run", id, "event", string(ev), "state", string(run.State), "cause", run.Cause)
 	r.cfg.Publish(store.Commit{Run: run})
 	return run, nil

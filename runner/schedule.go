@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -13,10 +12,8 @@ import (
 	"alidade/ablation"
 	"alidade/gpu"
 	"alidade/store"
+	"alidade/trainer"
 )
-
-// pageSize is how many queued runs a pass reads at a time.
-const pageSize = 100
 
 // Status is what the queue waits for, for the pages.
 type Status struct {
@@ -35,159 +32,169 @@ func (r *Runner) Status() Status {
 	return s
 }
 
-// A pass is one look at the queue.
-type pass struct {
-	r       *Runner
-	studies map[ablation.StudyID]ablation.StudyRecord
-	active  map[ablation.StudyID]int
-	behind  map[string]ablation.RunID // device kind → the run that waits for it first
-	waiting map[ablation.RunID]string
-	passed  int // runs that wait behind others
-}
-
-// pass starts what can be started, oldest first. A run that waits for devices
-// holds back later ones that want the same kind, so that small requests cannot
-// starve a large one.
+// pass starts what can be started: larger priority first, then the older.
 func (r *Runner) pass(ctx context.Context) error {
-	if r.paused() {
+	if r.paused(ctx) {
 		return nil
 	}
-	p := &pass{
-		r: r, studies: make(map[ablation.StudyID]ablation.StudyRecord),
-		active: r.activeByStudy(), behind: make(map[string]ablation.RunID),
-		waiting: make(map[ablation.RunID]string),
+	queued, err := r.queue.load(ctx, r.store)
+	if err != nil {
+		return err
 	}
+	r.estimates.load(ctx, r.store)
+	p := r.newPass(queued)
 	defer func() {
 		r.mu.Lock()
 		r.status.Waiting = p.waiting
+		r.reserved = p.plan.blocked
 		r.mu.Unlock()
 	}()
-	if more, err := p.queue(ctx, 0, 1); err != nil || !more {
-		return err
-	}
-	// Many runs that may not start yet head the queue: go on study by study,
-	// which leaves those out.
-	studies, err := r.store.Studies(ctx) // newest first
-	if err != nil {
-		return fmt.Errorf("read studies: %w", err)
-	}
-	for _, rec := range slices.Backward(studies) {
-		p.studies[rec.ID] = rec
-		if _, err := p.queue(ctx, rec.ID, 0); err != nil {
+	for i := range queued {
+		if err := p.consider(ctx, &queued[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// queue considers queued runs of one study (0 = all) by age, in at most so
-// many pages (0 = all), and reports whether there may be others to consider.
-func (p *pass) queue(ctx context.Context, study ablation.StudyID, pages int) (more bool, err error) {
-	for page, offset := 0, 0; ; page++ {
-		if p.full() {
-			return false, nil
+// A pass is one look at the queue.
+type pass struct {
+	r       *Runner
+	plan    *plan
+	studies map[ablation.StudyID]*studyPass
+	active  map[ablation.StudyID]int
+	waiting map[ablation.RunID]string
+	room    int // runs that a launcher with a queue of its own still takes; below 0 = no such launcher
+}
+
+// studyPass is what a pass knows of a study.
+type studyPass struct {
+	rec  ablation.StudyRecord
+	held string // why none of its runs may start; kept up to date
+}
+
+func (r *Runner) newPass(queued []store.QueuedRun) *pass {
+	now := time.Now()
+	p := &pass{
+		r: r, studies: make(map[ablation.StudyID]*studyPass), active: make(map[ablation.StudyID]int),
+		waiting: make(map[ablation.RunID]string, len(queued)), room: -1,
+	}
+	r.mu.Lock()
+	for _, l := range r.live {
+		p.active[l.studyID]++
+	}
+	live, reserved := len(r.live), r.reserved
+	r.mu.Unlock()
+	if q, ok := r.cfg.Launcher.(Queuer); ok {
+		p.room = max(0, q.MostAtOnce()-live)
+	}
+	p.plan = newPlan(now, r.cfg.Devices.Devices(), reserved)
+	p.plan.unsure = r.cfg.Devices.Unsure
+	p.plan.ends = func(run ablation.RunID) (time.Time, bool) { return r.estimates.end(run, now, margin) }
+	return p
+}
+
+// consider starts one queued run if it may and can be.
+func (p *pass) consider(ctx context.Context, q *store.QueuedRun) error {
+	study, err := p.study(ctx, q.Study)
+	if err != nil {
+		return err
+	}
+	switch {
+	case q.Hold != "":
+		p.waiting[q.ID] = q.Hold
+		return nil
+	case study.held != "":
+		p.waiting[q.ID] = study.held
+		return nil
+	case q.ReadyAt.After(p.plan.now):
+		p.waiting[q.ID] = "is tried again at " + q.ReadyAt.Local().Format(time.TimeOnly)
+		return nil
+	}
+	want, err := p.r.queue.need(ctx, p.r, q)
+	if err != nil {
+		return err
+	}
+	var lease gpu.Lease
+	if p.room >= 0 {
+		if p.room == 0 {
+			p.waiting[q.ID] = fmt.Sprintf("waits for one of the %d jobs that are handed to the cluster at once", p.r.cfg.Launcher.(Queuer).MostAtOnce())
+			return nil
 		}
-		if study != 0 && p.held(p.studies[study]) != "" {
-			return true, nil
+	} else {
+		ids, reason := p.plan.consider(wish{run: q.ID, want: want, most: p.r.estimates.most(q)})
+		if ids == nil {
+			p.waiting[q.ID] = reason
+			return nil
 		}
-		if pages > 0 && page == pages {
-			return true, nil
-		}
-		runs, err := p.r.store.Runs(ctx, store.RunFilter{
-			Study: study, States: []ablation.State{ablation.Queued}, Limit: pageSize, Offset: offset,
-		})
-		if err != nil {
-			return false, fmt.Errorf("read the queue: %w", err)
-		}
-		held := p.passed
-		for _, run := range runs {
-			started, err := p.consider(ctx, run)
-			if err != nil {
-				return false, err
-			}
-			if !started {
-				offset++ // it stays in the queue
-			}
-		}
-		if len(runs) < pageSize {
-			return false, nil
-		}
-		if study != 0 && p.passed-held == pageSize {
-			return true, nil // a page of runs that wait behind others: so will the rest
+		if lease, err = p.r.cfg.Devices.Take(q.ID, ids); err != nil {
+			p.waiting[q.ID] = err.Error() // changed since the pass began; the next one sees it
+			return nil
 		}
 	}
+	return p.start(ctx, q, study, want, lease)
+}
+
+func (p *pass) start(ctx context.Context, q *store.QueuedRun, study *studyPass, want gpu.Request, lease gpu.Lease) error {
+	run, err := p.r.store.Run(ctx, q.ID)
+	if err == nil {
+		err = p.r.start(ctx, run, study.rec.Study.Name, want, lease)
+	} else {
+		p.r.cfg.Devices.Release(lease)
+	}
+	switch {
+	case errors.Is(err, ablation.ErrConflict): // stopped a moment ago
+		return nil
+	case err != nil:
+		return err
+	}
+	p.room--
+	p.active[q.Study]++
+	study.held = held(study.rec, p.active[q.Study])
+	return nil
+}
+
+func (p *pass) study(ctx context.Context, id ablation.StudyID) (*studyPass, error) {
+	if s := p.studies[id]; s != nil {
+		return s, nil
+	}
+	rec, err := p.r.store.Study(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("read study %d: %w", id, err)
+	}
+	s := &studyPass{rec: rec, held: held(rec, p.active[id])}
+	p.studies[id] = s
+	return s, nil
 }
 
 // held says why no run of a study may start now; "" = one may.
-func (p *pass) held(study ablation.StudyRecord) string {
+func held(study ablation.StudyRecord, active int) string {
 	limit := study.Study.Concurrency
 	switch {
 	case study.Archived:
 		return "its study is archived"
 	case study.Paused:
 		return "its study is paused"
-	case limit > 0 && p.active[study.ID] >= limit:
+	case limit > 0 && active >= limit:
 		return fmt.Sprintf("its study runs %d at once", limit)
 	}
 	return ""
 }
 
-// consider starts one queued run if it may and can be.
-func (p *pass) consider(ctx context.Context, run ablation.Run) (started bool, err error) {
-	study, ok := p.studies[run.Study]
-	if !ok {
-		if study, err = p.r.store.Study(ctx, run.Study); err != nil {
-			return false, fmt.Errorf("read study %d: %w", run.Study, err)
-		}
-		p.studies[run.Study] = study
-	}
-	want := p.r.need(run.Arm.Recipe)
-	if why := p.held(study); why != "" {
-		p.waiting[run.ID] = why
-		return false, nil
-	}
-	if first := p.behind[want.Kind]; first != 0 {
-		p.waiting[run.ID] = fmt.Sprintf("waits behind run %d for %s", first, want)
-		p.passed++
-		return false, nil
-	}
-	lease, err := p.r.cfg.Devices.Acquire(run.ID, want)
-	if err != nil {
-		p.waiting[run.ID] = err.Error()
-		if !errors.Is(err, gpu.ErrNever) {
-			p.behind[want.Kind] = run.ID
-		}
-		return false, nil
-	}
-	if err := p.r.start(ctx, run, study.Study.Name, lease); err != nil {
-		if errors.Is(err, ablation.ErrConflict) { // stopped a moment ago
-			return true, nil
-		}
-		return false, err
-	}
-	p.active[run.Study]++
-	return true, nil
-}
-
-// full reports whether no device is left that a later run could get.
-func (p *pass) full() bool {
-	return p.behind[gpu.KindCPU] != 0 && (p.behind[gpu.KindGPU] != 0 || !p.r.cfg.Devices.HasGPUs())
-}
-
 // start claims a queued run and gives it a goroutine, which also gives the
 // lease back.
-func (r *Runner) start(ctx context.Context, run ablation.Run, study string, lease gpu.Lease) error {
+func (r *Runner) start(ctx context.Context, run ablation.Run, study string, want gpu.Request, lease gpu.Lease) error {
 	l, claimed := r.claim(run)
 	if !claimed {
 		r.cfg.Devices.Release(lease)
 		return fmt.Errorf("launch run %d: it is followed already: %w", run.ID, ablation.ErrConflict)
 	}
-	l.study, l.lease = study, lease
+	l.study, l.want, l.lease = study, want, lease
 	now := time.Now()
 	moved, err := r.move(ctx, run.ID, ablation.EvLaunch, func(run *ablation.Run) {
 		run.Attempt++
 		run.Device = strings.Join(lease.IDs(), ",")
-		run.Cause, run.StartedAt, run.EndedAt = "", now, time.Time{}
+		run.Cause, run.Hold, run.StartedAt, run.EndedAt, run.ReadyAt = "", "", now, time.Time{}, time.Time{}
 	})
 	if err != nil {
 		l.leave()
@@ -200,17 +207,6 @@ func (r *Runner) start(ctx context.Context, run ablation.Run, study string, leas
 	return nil
 }
 
-// activeByStudy counts the runs that have a goroutine.
-func (r *Runner) activeByStudy() map[ablation.StudyID]int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	active := make(map[ablation.StudyID]int)
-	for _, l := range r.live {
-		active[l.studyID]++
-	}
-	return active
-}
-
 // need says which devices a recipe asks for. The embedded trainer and the
 // solver work on CPU slots; a command gets GPUs where there are any.
 func (r *Runner) need(recipe ablation.Recipe) gpu.Request {
@@ -219,39 +215,63 @@ func (r *Runner) need(recipe ablation.Recipe) gpu.Request {
 		return want
 	}
 	want.MinMemoryMiB = int64(recipe.Trainer.MemoryGiB * 1024)
-	if recipe.Trainer.Devices > 0 && (want.MinMemoryMiB > 0 || r.cfg.Devices.HasGPUs()) {
+	if recipe.Trainer.Devices > 0 && (want.MinMemoryMiB > 0 || r.hasGPUs()) {
 		want.Kind = gpu.KindGPU
 	}
 	return want
 }
 
-// paused reports whether nothing may be started, and keeps the reason.
-func (r *Runner) paused() bool {
+func (r *Runner) hasGPUs() bool {
+	if q, ok := r.cfg.Launcher.(Queuer); ok {
+		return q.HasGPUs()
+	}
+	return r.cfg.Devices.HasGPUs()
+}
+
+// paused reports whether nothing may be started, and keeps the reason. A disk
+// below the floor is also told by an alert, once each time.
+func (r *Runner) paused(ctx context.Context) bool {
 	free, err := r.free(r.cfg.Data)
+	by := r.saved.get().Paused
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	was := r.status.Reason
-	r.status.FreeBytes = free
-	r.status.Reason = ""
+	reason, disk := "", false
 	switch {
 	case r.halted:
-		r.status.Reason = "the server is stopping its runs"
+		reason = "the server is stopping its runs"
 	case time.Now().Before(r.fullUntil):
-		r.status.Reason = "a run could not be started because the disk is full (space, inodes or quota); tried again every " + fullPause.String()
+		reason, disk = "a run could not be started because the disk is full (space, inodes or quota); tried again every "+fullPause.String(), true
 	case err != nil && r.cfg.MinFree > 0:
-		r.status.Reason = "the free space of the data folder's disk cannot be read: " + err.Error()
+		reason, disk = "the free space of the data folder's disk cannot be read: "+err.Error(), true
 	case free < r.cfg.MinFree:
-		r.status.Reason = fmt.Sprintf("%s has %d MiB free, less than the floor of %d MiB: free some space, the queue then goes on by itself",
-			r.cfg.Data, free>>20, r.cfg.MinFree>>20)
+		reason, disk = fmt.Sprintf("%s has %d MiB free, less than the floor of %d MiB: free some space, the queue then goes on by itself",
+			r.cfg.Data, free>>20, r.cfg.MinFree>>20), true
+	case by != "":
+		reason = by
 	}
-	r.status.Paused = r.status.Reason != ""
+	r.status.FreeBytes, r.status.Reason, r.status.Paused = free, reason, reason != ""
+	tell := disk && !r.diskTold
+	r.diskTold = disk
+	r.mu.Unlock()
 	switch {
-	case r.status.Paused && was == "":
-		r.log.Warn("queue paused", "reason", r.status.Reason)
-	case !r.status.Paused && was != "":
+	case reason != "" && was == "":
+		r.log.Warn("queue paused", "reason", reason)
+	case reason == "" && was != "":
 		r.log.Info("queue goes on")
 	}
-	return r.status.Paused
+	if tell {
+		r.notice(ctx, trainer.Alert{Level: "bad", Code: "disk-low", Text: "the queue is paused: " + reason})
+	}
+	return reason != ""
+}
+
+// notice stores an alert that belongs to no run.
+func (r *Runner) notice(ctx context.Context, a trainer.Alert) {
+	if _, err := r.writer.Notice(ctx, a); err != nil {
+		r.log.Error("store notice", "code", a.Code, "text", a.Text, "err", err)
+	}
+	r.log.Warn("alert", "code", a.Code, "text", a.Text)
+	r.hook.send(hookMessage{Level: a.Level, Code: a.Code, Text: a.Text, At: time.Now()})
 }
 
 // freeBytes returns what an ordinary user may still write to path's disk.

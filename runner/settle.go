@@ -87,6 +87,7 @@ func (l *life) settle(ctx context.Context) {
 	}
 	l.end(ctx, v.state, v.cause, e.exit)
 	l.settled(ctx, v.event, v.cause)
+	l.again(ctx)
 	if v.event == ablation.EvLost {
 		if err := l.r.remember(ctx, l.run); err != nil {
 			l.r.log.Error("remember lost run", "run", l.run.ID, "err", err)
@@ -124,6 +125,22 @@ func (l *life) settled(ctx context.Context, ev ablation.Event, cause string) {
 			ev = ablation.EvStopped
 			run, err = l.r.move(ctx, l.run.ID, ev, ended(cause))
 		}
+		if err == nil {
+			l.run = run
+		}
+		return err
+	})
+}
+
+// again queues a run that was stopped only to be paused.
+func (l *life) again(ctx context.Context) {
+	if l.run.State != ablation.Stopped || l.run.Hold == "" {
+		return
+	}
+	l.patiently(ctx, "queue a paused run", func(ctx context.Context) error {
+		run, err := l.r.move(ctx, l.run.ID, ablation.EvRequeue, func(run *ablation.Run) {
+			run.Cause, run.EndedAt, run.QueuedAt = "", time.Time{}, time.Now()
+		})
 		if err == nil {
 			l.run = run
 		}

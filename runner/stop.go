@@ -75,7 +75,14 @@ func (l *life) stepStop(ctx context.Context, now time.Time) {
 // SIGTERM, then SIGKILL, each after a grace. It returns when that is under
 // way. Stopping a stopping run is no error; an ended one is ErrConflict.
 func (r *Runner) Stop(ctx context.Context, id ablation.RunID) error {
+	return r.stop(ctx, id, "")
+}
+
+// stop is Stop; with a hold the run is queued again when it has ended, and
+// waits there.
+func (r *Runner) stop(ctx context.Context, id ablation.RunID, hold string) error {
 	run, err := r.move(ctx, id, ablation.EvStop, func(run *ablation.Run) {
+		run.Hold = hold
 		if run.State == ablation.Stopped { // it was queued
 			run.Cause, run.EndedAt = "stopped before it was started", time.Now()
 		}
@@ -115,7 +122,7 @@ func (r *Runner) Resume(ctx context.Context, id ablation.RunID) error {
 		}
 	}
 	_, err = r.move(ctx, id, ablation.EvRequeue, func(run *ablation.Run) {
-		run.Cause, run.EndedAt, run.QueuedAt = "", time.Time{}, time.Now()
+		run.Cause, run.Hold, run.EndedAt, run.ReadyAt, run.QueuedAt = "", "", time.Time{}, time.Time{}, time.Now()
 	})
 	if err != nil {
 		return fmt.Errorf("resume run %d: %w", id, err)
@@ -135,11 +142,9 @@ func (r *Runner) ResumeStudy(ctx context.Context, id ablation.StudyID) error {
 	if err := r.store.SetStudyPaused(ctx, id, false); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	delete(r.crashes, id)
-	r.mu.Unlock()
+	err := r.forgive(id)
 	r.Wake()
-	return nil
+	return err
 }
 
 // StopStudy stops all of a study's runs that have not ended: queued ones

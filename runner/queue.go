@@ -1,0 +1,183 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"alidade/ablation"
+	"alidade/gpu"
+	"alidade/store"
+)
+
+// A queue is a copy of the queued runs in their order, so that a pass over ten
+// thousand of them reads nothing. The runs table stays the truth: a run is
+// started only if it is still queued there.
+type queue struct {
+	mu      sync.Mutex
+	loaded  bool
+	version int64 // of the store's plans
+	runs    []store.QueuedRun
+	wants   map[armKey]gpu.Request // recipes do not change
+}
+
+type armKey struct {
+	study ablation.StudyID
+	arm   int
+}
+
+// load returns the queue. The slice is the caller's until the next load.
+func (q *queue) load(ctx context.Context, st *store.Store) ([]store.QueuedRun, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	version := st.PlanVersion()
+	if q.loaded && version == q.version {
+		return slices.Clone(q.runs), nil
+	}
+	runs, err := st.Queued(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the queue: %w", err)
+	}
+	q.runs, q.version, q.loaded = runs, version, true
+	return slices.Clone(runs), nil
+}
+
+// moved keeps the copy right after a run has moved.
+func (q *queue) moved(run ablation.Run) {
+	if run.State == ablation.Queued {
+		q.changed()
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.IndexFunc(q.runs, func(r store.QueuedRun) bool { return r.ID == run.ID }); i >= 0 {
+		q.runs = slices.Delete(q.runs, i, i+1)
+	}
+}
+
+// changed makes the next load read the table.
+func (q *queue) changed() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.loaded = false
+}
+
+// need returns what a queued run asks for.
+func (q *queue) need(ctx context.Context, r *Runner, run *store.QueuedRun) (gpu.Request, error) {
+	key := armKey{run.Study, run.Arm}
+	q.mu.Lock()
+	want, ok := q.wants[key]
+	q.mu.Unlock()
+	if ok {
+		return want, nil
+	}
+	full, err := r.store.Run(ctx, run.ID)
+	if err != nil {
+		return want, fmt.Errorf("read run %d: %w", run.ID, err)
+	}
+	want = r.need(full.Arm.Recipe)
+	if r.cfg.Devices.Unsure(gpu.KindGPU) {
+		return want, nil // whether there are GPUs is not known yet
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.wants == nil {
+		q.wants = make(map[armKey]gpu.Request)
+	}
+	q.wants[key] = want
+	return want, nil
+}
+
+// A QueueItem is one queued run as the pages show it.
+type QueueItem struct {
+	store.QueuedRun
+	Place  int           // 1 = next
+	Reason string        // what it waits for; "" = nothing
+	Start  time.Time     // estimated; zero = cannot be told
+	Takes  time.Duration // estimated; 0 = cannot be told
+}
+
+// mostEstimated is how many queued runs get an estimated start.
+const mostEstimated = 500
+
+// Queue returns the queued runs in order, with what each waits for and, as far
+// as the history of its study tells, when it will start.
+func (r *Runner) Queue(ctx context.Context) ([]QueueItem, error) {
+	queued, err := r.queue.load(ctx, r.store)
+	if err != nil {
+		return nil, err
+	}
+	status := r.Status()
+	items := make([]QueueItem, len(queued))
+	for i, q := range queued {
+		items[i] = QueueItem{QueuedRun: q, Place: i + 1, Reason: status.Waiting[q.ID]}
+		if status.Paused {
+			items[i].Reason = "the queue is paused: " + status.Reason
+		}
+	}
+	if !status.Paused {
+		r.foresee(ctx, items)
+	}
+	return items, nil
+}
+
+// foresee lets the queue run ahead on paper: each run takes the devices that
+// are free first.
+func (r *Runner) foresee(ctx context.Context, items []QueueItem) {
+	if _, ok := r.cfg.Launcher.(Queuer); ok {
+		return // the cluster's queue is not ours to foresee
+	}
+	now := time.Now()
+	devices := r.cfg.Devices.Devices()
+	until := make(map[string]time.Time, len(devices))
+	for _, d := range devices {
+		switch end, known := r.estimates.end(d.Run, now, 1); {
+		case d.Free:
+			until[d.ID] = now
+		case d.Run != 0 && known:
+			until[d.ID] = end
+		}
+	}
+	studies := make(map[ablation.StudyID]string)
+	for i := range items[:min(len(items), mostEstimated)] {
+		it := &items[i]
+		it.Takes = r.estimates.mean(&it.QueuedRun)
+		why, seen := studies[it.Study]
+		if !seen {
+			if rec, err := r.store.Study(ctx, it.Study); err == nil {
+				why = held(rec, -1) // a limit on its runs passes with time
+			}
+			studies[it.Study] = why
+		}
+		if it.Hold != "" || why != "" {
+			continue
+		}
+		want, err := r.queue.need(ctx, r, &it.QueuedRun)
+		if err != nil {
+			return
+		}
+		var can []string
+		for _, d := range devices {
+			if _, known := until[d.ID]; known && want.Fits(d) {
+				can = append(can, d.ID)
+			}
+		}
+		if len(can) < want.N {
+			continue
+		}
+		slices.SortStableFunc(can, func(a, b string) int { return until[a].Compare(until[b]) })
+		it.Start = until[can[want.N-1]]
+		if it.ReadyAt.After(it.Start) {
+			it.Start = it.ReadyAt
+		}
+		for _, id := range can[:want.N] {
+			if it.Takes == 0 {
+				delete(until, id) // nobody knows when it is free again
+				continue
+			}
+			until[id] = it.Start.Add(it.Takes)
+		}
+	}
+}
