@@ -35,8 +35,8 @@ func TestExpand(t *testing.T) {
 		want  string
 	}{
 		{"no factor", study("grid"), "base/1 base/2"},
-		{"one factor, seed by seed", study("grid", reward), "SUM/1 MACRO/1 SUM/2 MACRO/2"},
-		{"one at a time", study("one-factor", reward, size), "SUM × prompts 100/1 MACRO × prompts 100/1 SUM × prompts 200/1 SUM × prompts 500/1 SUM × prompts 100/2 MACRO × prompts 100/2 SUM × prompts 200/2 SUM × prompts 500/2"},
+		{"one factor, round by round", study("grid", reward), "SUM/1 MACRO/2 SUM/2 MACRO/1"},
+		{"one at a time", study("one-factor", reward, size), "SUM × prompts 100/1 MACRO × prompts 100/2 SUM × prompts 200/1 SUM × prompts 500/2 SUM × prompts 100/2 MACRO × prompts 100/1 SUM × prompts 200/2 SUM × prompts 500/1"},
 	} {
 		runs, err := ablation.Expand(c.study)
 		if err != nil {

@@ -11,9 +11,11 @@ import (
 	"strings"
 )
 
-// Expand turns a study into the runs to queue, seed by seed: all arms of the
-// first seed come first, so that a comparison is complete early. It returns
-// *Invalid when the study or any arm's recipe is not right.
+// Expand turns a study into the runs to queue, round by round: each round has
+// every arm once, so that a comparison is complete early, and neighbours have
+// different seeds, so that runs that start together do not wait for each
+// other's shared stages. It returns *Invalid when the study or any arm's
+// recipe is not right.
 func Expand(s Study) ([]Planned, error) {
 	if bad := s.check(); len(bad) > 0 {
 		return nil, &Invalid{Fields: bad}
@@ -26,9 +28,9 @@ func Expand(s Study) ([]Planned, error) {
 		return nil, &Invalid{Fields: []FieldError{{Field: "design", Value: fmt.Sprintf("%d runs", n), Problem: "too many", Allowed: fmt.Sprintf("at most %d runs in a study", MaxRuns)}}}
 	}
 	runs := make([]Planned, 0, len(arms)*len(s.Seeds))
-	for _, seed := range s.Seeds {
-		for _, a := range arms {
-			runs = append(runs, Planned{Arm: a, Seed: seed})
+	for round := range s.Seeds {
+		for i, a := range arms {
+			runs = append(runs, Planned{Arm: a, Seed: s.Seeds[(i+round)%len(s.Seeds)]})
 		}
 	}
 	return runs, nil

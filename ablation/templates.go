@@ -25,7 +25,7 @@ func Templates() []Template {
 		return Study{Name: name, Question: question, Template: id, Base: base, Factors: factors, Design: DesignGrid, Seeds: seeds, Metric: "eval/success", MinDifference: 0.05}
 	}
 	rewards := Factor{Key: "reward.kind", Name: "reward", Levels: []any{"SUM", "MACRO", "SUCCESS", "CURRICULUM"}}
-	scale := Factor{Key: "model.size", Name: "scale", Levels: []any{"small", "medium", "large"}}
+	scale := Factor{Key: "model.size", Name: "scale", Levels: []any{"nano", "small", "medium"}}
 	three := []uint64{1, 2, 3}
 	return []Template{
 		{ID: "star-table-1-quick", Title: "Rewards", What: "reward at one scale, from Table 1", Source: star,
