@@ -317,7 +317,7 @@ func (x *expert) commentPlaces(tool string, o *trainer.Observed) string {
 			continue
 		}
 		if tool == travel.ToolAccommodation {
-			return fmt.Sprintf("%s is a %s at $%s a night, takes %s and asks for %s nights at least; its rules (%s) fit.", row[0], strings.ToLower(row[2]), row[1], row[5], strings.TrimSuffix(row[4], ".0"), row[3])
+			return fmt.Sprintf("%s, %s, is $%s a night, takes %s and asks for a minimum of nights of %s; its rules (%s) fit.", row[0], strings.ToLower(row[2]), strings.TrimSuffix(row[1], ".0"), row[5], strings.TrimSuffix(row[4], ".0"), row[3])
 		}
 		used = append(used, row[0])
 	}

@@ -98,26 +98,27 @@ type drawer struct {
 // one draws until a query of the level is good.
 func (d *drawer) one(ctx context.Context, level string) error {
 	before := d.n
+	days := d.o.Days // stays while draws are refused, so that each length comes equally often
+	if days == 0 {
+		days = pick(d.r, []int{3, 5, 7})
+	}
 	for range maxDraws {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		d.n.Drawn++
-		if d.try(ctx, level) {
+		if d.try(ctx, level, days) {
 			return nil
 		}
 	}
-	return fmt.Errorf("no %s query found in %d draws (%d without a route, %d below the budget rule's rows, %d infeasible, %d not proven solvable, %d twice, %d of another split): the world is too small for what is asked",
-		level, maxDraws, d.n.NoRoute-before.NoRoute, d.n.NoBudget-before.NoBudget, d.n.Infeasible-before.Infeasible,
+	return fmt.Errorf("no %s query of %d days found in %d draws (%d without a route, %d below the budget rule's rows, %d infeasible, %d not proven solvable, %d twice, %d of another split): the world is too small for what is asked",
+		level, days, maxDraws, d.n.NoRoute-before.NoRoute, d.n.NoBudget-before.NoBudget, d.n.Infeasible-before.Infeasible,
 		d.n.NotProven-before.NotProven, d.n.Duplicate-before.Duplicate, d.n.OtherSplit-before.OtherSplit)
 }
 
 // try makes one draw and keeps it if it is good.
-func (d *drawer) try(ctx context.Context, level string) bool {
-	q := travel.Query{Level: level, Days: d.o.Days, People: 1}
-	if q.Days == 0 {
-		q.Days = pick(d.r, []int{3, 5, 7})
-	}
+func (d *drawer) try(ctx context.Context, level string, days int) bool {
+	q := travel.Query{Level: level, Days: days, People: 1}
 	q.Cities = trips[q.Days].legs - 1
 	route := d.w.drawStar
 	if d.o.Sampler == SamplerTravelPlanner {
