@@ -66,7 +66,8 @@ var breaks = []struct {
 	{"is_valid_information_in_current_city", func(w *synth.World, q *travel.Query, d []travel.Day) bool {
 		q.Budget = 1e9
 		for _, c := range w.CityList() {
-			if list := w.Restaurants(c.Name); c.Name != d[1].City && len(list) > 0 {
+			visited := slices.ContainsFunc(d, func(x travel.Day) bool { return strings.Contains(x.City, c.Name) })
+			if list := w.Restaurants(c.Name); !visited && len(list) > 0 {
 				d[1].Lunch = list[0].Name + ", " + c.Name
 				return q.Wish.Cuisine == nil
 			}
