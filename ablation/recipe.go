@@ -40,6 +40,9 @@ type Data struct {
 	Seed        uint64 `json:"seed"`                   // data seed, shared by all arms and seeds: same held-out panel everywhere
 	QueriesFile string `json:"queries_file,omitempty"` // JSONL of queries to use instead of synthesis (kind solver)
 	Plans       string `json:"plans,omitempty"`        // kind solver: solver or annotated
+
+	OODTraces       int `json:"ood_traces,omitempty"`        // question-answering traces mixed into SFT
+	PassRateSamples int `json:"pass_rate_samples,omitempty"` // rollouts a prompt by the SFT policy; prompts it always or never solves are dropped; 0 = keep all
 }
 
 // SFT describes supervised fine-tuning on expert traces.
@@ -67,7 +70,7 @@ type Reward struct {
 
 // Algorithm holds the policy-gradient settings, under verl's names where it has one.
 type Algorithm struct {
-	Kind           string  `json:"kind"`       // grpo
+	Kind           string  `json:"kind"`       // grpo, dr_grpo, dapo, gspo, rloo, reinforce_plus_plus, reinforce_plus_plus_baseline, grpo_tcr, grpo_scr, arpo
 	GroupSize      int     `json:"group_size"` // rollouts a prompt, G
 	PromptsPerStep int     `json:"prompts_per_step"`
 	LR             float64 `json:"lr"`
@@ -75,10 +78,30 @@ type Algorithm struct {
 	ClipHigh       float64 `json:"clip_high"`
 	Minibatches    int     `json:"minibatches"`     // optimizer updates a step
 	StdNorm        bool    `json:"norm_adv_by_std"` // divide the advantage by the group's standard deviation
-	LossAgg        string  `json:"loss_agg_mode"`   // token-mean, seq-mean-token-mean, seq-mean-token-sum
+	LossAgg        string  `json:"loss_agg_mode"`   // token-mean, seq-mean-token-mean, seq-mean-token-sum, seq-mean-token-sum-norm
 	Temperature    float64 `json:"temperature"`     // of training rollouts
 	GradClip       float64 `json:"grad_clip"`
-	Overlong       string  `json:"overlong"` // mask (out of the loss, in the statistics), zero (reward 0, in the loss)
+	Overlong       string  `json:"overlong"` // mask (out of the loss, in the statistics), zero (reward 0, in the loss), shape (soft penalty, in the loss)
+
+	Epochs          int     `json:"ppo_epochs,omitempty"`              // passes over a step's rollouts; 0 = 1
+	ClipC           float64 `json:"clip_ratio_c,omitempty"`            // dual clip: bounds the loss of bad rollouts at c·|A|; 0 = off
+	LossScale       float64 `json:"loss_scale_factor,omitempty"`       // divisor of seq-mean-token-sum-norm; 0 = environment.max_tokens
+	EntropyCoeff    float64 `json:"entropy_coeff,omitempty"`           // entropy bonus in the loss
+	UseKLLoss       bool    `json:"use_kl_loss,omitempty"`             // KL to the SFT checkpoint, in the loss
+	KLLossCoef      float64 `json:"kl_loss_coef,omitempty"`            // its weight
+	KLLossType      string  `json:"kl_loss_type,omitempty"`            // low_var_kl (k3, also when empty), kl (k1), mse (k2), abs
+	UseKLInReward   bool    `json:"use_kl_in_reward,omitempty"`        // KL to the SFT checkpoint, taken off the reward
+	KLCoef          float64 `json:"kl_coef,omitempty"`                 // its weight
+	TopP            float64 `json:"top_p,omitempty"`                   // of training rollouts; 0 or 1 = all tokens
+	FilterGroups    bool    `json:"filter_groups,omitempty"`           // dynamic sampling: replace groups whose members all score alike
+	FilterMetric    string  `json:"filter_groups_metric,omitempty"`    // score (also when empty), acc
+	MaxGenBatches   int     `json:"max_num_gen_batches,omitempty"`     // rounds of sampling a step at most; 0 = 10
+	OverlongBuffer  int     `json:"overlong_buffer_len,omitempty"`     // tokens before the limit in which the penalty grows; 0 = a fifth of the response
+	OverlongPenalty float64 `json:"overlong_penalty_factor,omitempty"` // penalty at the limit; 0 = 1
+	InitialRollouts int     `json:"initial_rollouts,omitempty"`        // arpo: rollouts that start from the prompt; 0 = half the group
+	BeamSize        int     `json:"beam_size,omitempty"`               // arpo: ways out of a branching point; 0 = 2
+	BranchProb      float64 `json:"branch_probability,omitempty"`      // arpo: of branching at unchanged entropy; 0 = 0.5
+	EntropyWeight   float64 `json:"entropy_weight,omitempty"`          // arpo: of the change in entropy; 0 = 0.2
 }
 
 // Environment describes the sandbox the policy acts in.
@@ -112,4 +135,7 @@ type Evaluation struct {
 	Queries     int     `json:"queries"`     // size of the panel
 	Samples     int     `json:"samples"`     // sampled rollouts a query at the first and last evaluation (1 in between)
 	Temperature float64 `json:"temperature"` // of sampled evaluation
+
+	Validation int `json:"validation,omitempty"` // queries of the validation panel, which picks the best checkpoint; 0 = none
+	OOD        int `json:"ood,omitempty"`        // questions of the out-of-domain panel; 0 = none
 }

@@ -64,6 +64,7 @@ func (r Recipe) crossRules() []FieldError {
 	if r.Algorithm.ClipHigh < r.Algorithm.ClipLow {
 		add("algorithm.clip_high", r.Algorithm.ClipHigh, "below clip low", fmt.Sprintf("at least algorithm.clip_low, %v", r.Algorithm.ClipLow))
 	}
+	bad = append(bad, r.algorithmRules()...)
 	bad = append(bad, r.rewardRules()...)
 	bad = append(bad, r.failureRules()...)
 	if r.Trainer.Kind == "command" && len(r.Trainer.Command) == 0 {
@@ -86,6 +87,31 @@ func (r Recipe) crossRules() []FieldError {
 	}
 	if rollouts := r.Algorithm.GroupSize * r.Algorithm.PromptsPerStep; r.Algorithm.Minibatches > rollouts {
 		add("algorithm.minibatches", r.Algorithm.Minibatches, "more than the rollouts of a step", fmt.Sprintf("at most %d", rollouts))
+	}
+	return bad
+}
+
+// algorithmRules are the rules of the policy-gradient settings.
+func (r Recipe) algorithmRules() []FieldError {
+	var bad []FieldError
+	a := &r.Algorithm
+	add := func(key string, value any, allowed string) {
+		bad = append(bad, FieldError{Field: "algorithm." + key, Value: fmt.Sprint(value), Problem: "does not fit the other settings", Allowed: allowed})
+	}
+	if a.ClipC != 0 && a.ClipC <= 1 {
+		add("clip_ratio_c", a.ClipC, "above 1, or 0 for no dual clip")
+	}
+	if a.UseKLLoss && a.KLLossCoef == 0 {
+		add("kl_loss_coef", a.KLLossCoef, "above 0 with use_kl_loss, such as 0.001")
+	}
+	if a.UseKLInReward && a.KLCoef == 0 {
+		add("kl_coef", a.KLCoef, "above 0 with use_kl_in_reward, such as 0.001")
+	}
+	if a.InitialRollouts > a.GroupSize {
+		add("initial_rollouts", a.InitialRollouts, fmt.Sprintf("at most algorithm.group_size, %d", a.GroupSize))
+	}
+	if limit := r.Environment.MaxTokens; a.OverlongBuffer >= limit {
+		add("overlong_buffer_len", a.OverlongBuffer, fmt.Sprintf("below environment.max_tokens, %d", limit))
 	}
 	return bad
 }
