@@ -70,7 +70,7 @@ var numberWords = []string{"zero", "one", "two", "three", "four", "five", "six",
 // what follows it.
 func (t *statement) counted(n int, behind string) bool {
 	number := strconv.Itoa(n)
-	if n < len(numberWords) {
+	if n >= 0 && n < len(numberWords) {
 		number += "|" + numberWords[n]
 	}
 	return t.match(`\b(` + number + `)` + behind + `\b`)

@@ -48,3 +48,13 @@ func TestTemplateTextsStateEverything(t *testing.T) {
 		}
 	}
 }
+
+func FuzzStates(f *testing.F) {
+	f.Add("Two of us, 3-day trip from Reno to Tampa, no flights.", "Reno", 3)
+	f.Fuzz(func(t *testing.T, text, city string, days int) {
+		q := travel.Query{Org: city, Dest: city, Days: days, People: days, Cities: days, Budget: float64(days), Dates: []string{text, city},
+			Wish: travel.Constraints{HouseRule: city, Cuisine: []string{text, city}, RoomType: city, Transportation: "no flight"}}
+		_ = States(text, q)
+		_ = tidy(text)
+	})
+}
