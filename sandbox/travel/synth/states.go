@@ -121,8 +121,10 @@ func (t *statement) wishes(wish travel.Constraints) {
 		t.need("room type", t.refused(`shar(ed|ing)`))
 	case "entire room":
 		t.need("room type", t.match(`\b(entire|whole)\b[^.]{0,20}\b(rooms?|places?|homes?|houses?|apartments?|units?|accommodations?)\b`))
-	default:
+	case "shared room", "private room":
 		t.need("room type", t.match(`\b`+strings.TrimSuffix(wish.RoomType, " room")+` (rooms?|accommodations?)\b`))
+	default:
+		t.need("room type", t.word(wish.RoomType))
 	}
 	switch wish.Transportation {
 	case "no flight":
