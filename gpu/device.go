@@ -31,9 +31,28 @@ type Device struct {
 
 	Quarantined bool `json:"quarantined,omitempty"` // put away: Note says why
 
+	Processes  []Process `json:"processes,omitempty"`  // that hold a context
+	ECC        int64     `json:"ecc,omitempty"`        // memory errors that could not be corrected, since boot
 	Note       string    `json:"note,omitempty"`       // why it is not free, or what is odd about it
 	StaleSince time.Time `json:"stale_since,omitzero"` // time of the last good reading, when newer ones are missing
 	SampledAt  time.Time `json:"sampled_at,omitzero"`
+}
+
+// A Process holds a context on a GPU. In a container its id may be the host's,
+// or 0.
+type Process struct {
+	PID     int    `json:"pid"`
+	Name    string `json:"name"`
+	UsedMiB int64  `json:"used_mib,omitempty"`
+}
+
+// A Fault is what a driver or the kernel said of a GPU.
+type Fault struct {
+	Device string    `json:"device"` // "gpu3"
+	XID    int       `json:"xid"`    // NVIDIA's number; 0 = none
+	Text   string    `json:"text"`
+	Fatal  bool      `json:"fatal"` // the device cannot be used before a reset
+	At     time.Time `json:"at"`
 }
 
 // A Request is what a run asks for. All of it is given at once or not at all.

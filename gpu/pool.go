@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,8 @@ type Config struct {
 	CPUSlots    int           // 0 = one per core
 	SMI         string        // path of nvidia-smi; "" = looked up in PATH
 	SampleEvery time.Duration // 0 = 2 s
-	Timeout     time.Duration // of one nvidia-smi call; 0 = 5 s
+	Timeout     time.Duration // of one reading; 0 = 5 s
+	NoLibrary   bool          // do not try NVIDIA's library, only nvidia-smi
 	Logger      *slog.Logger  // nil = silent
 }
 
@@ -32,14 +34,22 @@ type Config struct {
 // concurrent use; no method but [Pool.Refresh] and [Pool.Run] does I/O.
 type Pool struct {
 	log         *slog.Logger
-	smi         smi
+	smi         *smi // nil = not installed
 	sampleEvery time.Duration
+	timeout     time.Duration
+	maybe       bool // a driver may be installed
+	noLibrary   bool
 
-	sampling sync.Mutex // one nvidia-smi at a time
+	sampling sync.Mutex // one reading at a time
+	driver   driver     // chosen at the first reading; guarded by sampling
+	why      error      // the library is not used because
 
 	mu       sync.Mutex
-	devices  []Device                  // without lease fields
-	procs    map[string][]process      // by uuid
+	devices  []Device          // without lease fields
+	ids      map[string]string // uuid → id
+	away     map[string]string // quarantined: key → why
+	faults   []Fault
+	fresh    []Fault                   // that put a device away and were not fetched yet
 	leases   map[string]ablation.RunID // by device id; may name a device not seen yet
 	released map[string]time.Time      // GPUs given back: not free before a newer reading
 	sampled  time.Time                 // last good reading of the GPUs
@@ -60,6 +70,13 @@ func New(c Config) (*Pool, error) {
 		devices:     append(cpuSlots(top.cpus), top.simulated...),
 		leases:      make(map[string]ablation.RunID),
 		released:    make(map[string]time.Time),
+		away:        make(map[string]string),
+		ids:         make(map[string]string),
+		timeout:     c.Timeout,
+		noLibrary:   c.NoLibrary,
+	}
+	if p.timeout <= 0 {
+		p.timeout = 5 * time.Second
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -68,11 +85,11 @@ func New(c Config) (*Pool, error) {
 		p.sampleEvery = 2 * time.Second
 	}
 	if top.nvidia {
+		_, err := os.Stat("/dev/nvidiactl")
+		p.maybe = err == nil
 		if path, err := findSMI(c.SMI); err == nil {
-			p.smi = smi{path: path, timeout: c.Timeout, busy: make(chan struct{}, 1)}
-			if p.smi.timeout <= 0 {
-				p.smi.timeout = 5 * time.Second
-			}
+			p.maybe = true
+			p.smi = &smi{path: path, timeout: p.timeout, busy: make(chan struct{}, 1)}
 		}
 	}
 	return p, nil
@@ -81,7 +98,7 @@ func New(c Config) (*Pool, error) {
 // Run keeps the GPU readings fresh until ctx is done. Without a driver it
 // only waits.
 func (p *Pool) Run(ctx context.Context) {
-	if p.smi.path == "" {
+	if !p.maybe {
 		<-ctx.Done()
 		return
 	}
@@ -109,12 +126,16 @@ func (p *Pool) Run(ctx context.Context) {
 // fails the last one stays, marked stale, and its devices are not free. A
 // call made while another is under way returns at once.
 func (p *Pool) Refresh(ctx context.Context) error {
-	if p.smi.path == "" || !p.sampling.TryLock() {
+	if !p.maybe || !p.sampling.TryLock() {
 		return nil
 	}
 	defer p.sampling.Unlock()
 	began := time.Now() // a lease given back after this is not covered by the reading
-	gpus, procs, err := p.smi.read(ctx)
+	var r reading
+	d, err := p.choose()
+	if err == nil {
+		r, err = d.read(ctx)
+	}
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,19 +143,33 @@ func (p *Pool) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.sampled, p.procs = began, procs
-	kept := p.devices[:0:0]
-	for _, d := range p.devices {
-		if d.Kind == KindCPU {
-			kept = append(kept, d)
+	p.sampled = began
+	p.take(r, began)
+	return nil
+}
+
+// choose picks the driver: the library, or nvidia-smi where that cannot be
+// opened. The caller holds sampling.
+func (p *Pool) choose() (driver, error) {
+	if p.driver != nil {
+		return p.driver, nil
+	}
+	if !p.noLibrary {
+		if d, err := newLibrary(p.timeout); err == nil {
+			p.driver = d
+			return d, nil
+		} else {
+			p.why = err
 		}
 	}
-	for _, d := range gpus {
-		d.SampledAt = began
-		kept = append(kept, d)
+	if p.smi == nil {
+		return nil, fmt.Errorf("%w; %w", p.why, errNoSMI)
 	}
-	p.devices = kept
-	return nil
+	if p.smi.kernel == nil {
+		p.smi.kernel = openKernelLog("/dev/kmsg")
+	}
+	p.driver = p.smi
+	return p.driver, nil
 }
 
 // Devices returns all devices with their holders, CPU slots first.
@@ -237,7 +272,7 @@ func (p *Pool) Release(l Lease) {
 			continue
 		}
 		delete(p.leases, d.ID)
-		if p.smi.path != "" && strings.HasPrefix(d.ID, KindGPU) {
+		if p.maybe && strings.HasPrefix(d.ID, KindGPU) {
 			p.released[d.ID] = time.Now()
 		}
 	}
@@ -275,7 +310,7 @@ func (p *Pool) Unsure(kind string) bool {
 
 // unsure reports whether devices of the kind may exist that were never seen.
 func (p *Pool) unsure(kind string) bool {
-	return kind == KindGPU && p.smi.path != "" && p.sampled.IsZero()
+	return kind == KindGPU && p.maybe && p.sampled.IsZero()
 }
 
 // view fills in leases, holders and freedom. The caller holds mu.
@@ -289,6 +324,9 @@ func (p *Pool) view() []Device {
 		} else {
 			p.judge(&d)
 		}
+		if why, away := p.away[keyOf(d)]; away {
+			d.Quarantined, d.Free, d.Note = true, false, "put away: "+why
+		}
 		if d.Kind == KindGPU && !d.Simulated && p.failing != nil {
 			d.StaleSince = p.sampled
 		}
@@ -299,7 +337,7 @@ func (p *Pool) view() []Device {
 
 // judge decides whether an unleased GPU is free. Unsure means not free.
 func (p *Pool) judge(d *Device) {
-	procs := p.procs[d.UUID]
+	procs := d.Processes
 	switch {
 	case p.failing != nil:
 		d.Note = "no fresh reading: " + p.failing.Error()
@@ -317,7 +355,7 @@ func (p *Pool) judge(d *Device) {
 	}
 }
 
-func holders(procs []process) string {
+func holders(procs []Process) string {
 	names := make([]string, len(procs))
 	for i, pr := range procs {
 		names[i] = fmt.Sprintf("%s (pid %d)", pr.Name[strings.LastIndex(pr.Name, "/")+1:], pr.PID)

@@ -179,13 +179,13 @@ func fakeSMI(t *testing.T, gpus, procs string) (path string, set func(gpus, proc
 	return path, set
 }
 
-const twoGPUs = `0, GPU-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 37, 123.45, 40, Disabled
-1, GPU-bbbb, NVIDIA H100 80GB HBM3, 81559, 30000, 0, [N/A], 41, [N/A]
+const twoGPUs = `0, GPU-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 37, 123.45, 40, Disabled, 00000000:3B:00.0, 0
+1, GPU-bbbb, NVIDIA H100 80GB HBM3, 81559, 30000, 0, [N/A], 41, [N/A], 00000000:AF:00.0, [N/A]
 `
 
 func TestForeignContextIsNotFree(t *testing.T) {
 	path, set := fakeSMI(t, twoGPUs, "GPU-bbbb, 4242, /usr/bin/python3, 29000\n")
-	p := newPool(t, Config{SMI: path, CPUSlots: 1})
+	p := newPool(t, Config{SMI: path, NoLibrary: true, CPUSlots: 1})
 	if !p.HasGPUs() {
 		t.Error("HasGPUs before the first reading = false, want true")
 	}
@@ -224,7 +224,7 @@ func TestReadingsFail(t *testing.T) {
 	for _, how := range []string{"hang", "broken"} {
 		t.Run(how, func(t *testing.T) {
 			path, _ := fakeSMI(t, twoGPUs, "")
-			p := newPool(t, Config{SMI: path, CPUSlots: 1, Timeout: 2 * time.Second})
+			p := newPool(t, Config{SMI: path, NoLibrary: true, CPUSlots: 1, Timeout: 2 * time.Second})
 			if err := p.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -15,15 +15,9 @@ import (
 // The columns asked of nvidia-smi, in the order parseGPUs expects. Only names
 // that every driver since 2018 knows: one unknown name fails the whole call.
 const (
-	gpuFields  = "index,uuid,name,memory.total,memory.used,utilization.gpu,power.draw,temperature.gpu,mig.mode.current"
+	gpuFields  = "index,uuid,name,memory.total,memory.used,utilization.gpu,power.draw,temperature.gpu,mig.mode.current,pci.bus_id,ecc.errors.uncorrected.volatile.total"
 	procFields = "gpu_uuid,pid,process_name,used_memory"
 )
-
-// A process holds a context on a GPU.
-type process struct {
-	PID  int
-	Name string
-}
 
 // smi runs nvidia-smi. A call that hangs (a sick GPU) is left behind at the
 // deadline; no other is made before the kernel lets it go.
@@ -31,29 +25,33 @@ type smi struct {
 	path    string
 	timeout time.Duration
 	busy    chan struct{} // holds one token while a call is under way
+	kernel  *kernelLog
 }
 
-// read lists the GPUs and, by uuid, the processes that hold a context.
-func (s smi) read(ctx context.Context) ([]Device, map[string][]process, error) {
+// read lists the GPUs with the processes that hold a context.
+func (s *smi) read(ctx context.Context) (reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	out, err := s.call(ctx, "--query-gpu="+gpuFields, "--format=csv,noheader,nounits")
 	if err != nil {
-		return nil, nil, err
+		return reading{}, err
 	}
-	devices, err := parseGPUs(out)
+	devices, buses, err := parseGPUs(out)
 	if err != nil {
-		return nil, nil, err
+		return reading{}, err
 	}
 	out, err = s.call(ctx, "--query-compute-apps="+procFields, "--format=csv,noheader,nounits")
 	if err != nil {
-		return nil, nil, err
+		return reading{}, err
 	}
 	procs, err := parseProcesses(out)
-	return devices, procs, err
+	for i := range devices {
+		devices[i].Processes = procs[devices[i].UUID]
+	}
+	return reading{devices: devices, faults: s.kernel.read(buses)}, err
 }
 
-func (s smi) call(ctx context.Context, args ...string) ([]byte, error) {
+func (s *smi) call(ctx context.Context, args ...string) ([]byte, error) {
 	type result struct {
 		out []byte
 		err error
@@ -88,39 +86,42 @@ func (s smi) call(ctx context.Context, args ...string) ([]byte, error) {
 	}
 }
 
-func parseGPUs(text []byte) ([]Device, error) {
+// parseGPUs returns the devices and, by PCI bus, their ids.
+func parseGPUs(text []byte) ([]Device, map[string]string, error) {
 	rows, err := readCSV(text, strings.Count(gpuFields, ",")+1)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	buses := make(map[string]string, len(rows))
 	devices := make([]Device, 0, len(rows))
 	for _, f := range rows {
 		index, err := strconv.Atoi(f[0])
 		if err != nil {
-			return nil, fmt.Errorf("nvidia-smi: index %q: not a number", f[0])
+			return nil, nil, fmt.Errorf("nvidia-smi: index %q: not a number", f[0])
 		}
 		d := Device{
 			ID: "gpu" + strconv.Itoa(index), Kind: KindGPU, UUID: f[1], Name: f[2],
-			MemoryMiB: int64(reading(f[3])), UsedMiB: int64(reading(f[4])),
-			Util: reading(f[5]) / 100, PowerW: reading(f[6]), TempC: reading(f[7]),
+			MemoryMiB: int64(number(f[3])), UsedMiB: int64(number(f[4])),
+			Util: number(f[5]) / 100, PowerW: number(f[6]), TempC: number(f[7]), ECC: int64(number(f[10])),
 		}
+		buses[busOf(f[9])] = d.ID
 		if f[8] == "Enabled" {
 			d.Note = "MIG is enabled: its parts are not used as devices"
 		}
 		devices = append(devices, d)
 	}
-	return devices, nil
+	return devices, buses, nil
 }
 
-func parseProcesses(text []byte) (map[string][]process, error) {
+func parseProcesses(text []byte) (map[string][]Process, error) {
 	rows, err := readCSV(text, strings.Count(procFields, ",")+1)
 	if err != nil {
 		return nil, err
 	}
-	procs := make(map[string][]process)
+	procs := make(map[string][]Process)
 	for _, f := range rows {
 		pid, _ := strconv.Atoi(f[1]) // "[N/A]" in some containers: still a process
-		procs[f[0]] = append(procs[f[0]], process{PID: pid, Name: f[2]})
+		procs[f[0]] = append(procs[f[0]], Process{PID: pid, Name: f[2], UsedMiB: int64(number(f[3]))})
 	}
 	return procs, nil
 }
@@ -137,9 +138,9 @@ func readCSV(text []byte, fields int) ([][]string, error) {
 	return rows, nil
 }
 
-// reading turns one value into a number; "[N/A]", "[Not Supported]" and the
+// number turns one value into a number; "[N/A]", "[Not Supported]" and the
 // like are zero.
-func reading(s string) float64 {
+func number(s string) float64 {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil {
 		return 0
@@ -147,8 +148,7 @@ func reading(s string) float64 {
 	return v
 }
 
-// errNoDriver says that no GPU can be looked for on this machine.
-var errNoDriver = errors.New("nvidia-smi is not installed")
+var errNoSMI = errors.New("nvidia-smi is not installed")
 
 func findSMI(path string) (string, error) {
 	if path == "" {
@@ -156,7 +156,7 @@ func findSMI(path string) (string, error) {
 	}
 	found, err := exec.LookPath(path)
 	if err != nil {
-		return "", errNoDriver
+		return "", errNoSMI
 	}
 	return found, nil
 }
