@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -243,6 +244,54 @@ func TestShape(t *testing.T) {
 	}
 	if contained == 0 {
 		t.Error("no city name is contained in another; the real data's awkwardness is missing")
+	}
+}
+
+// TestFullShape holds the full generated world against the public city list.
+func TestFullShape(t *testing.T) {
+	tables, err := synth.Generate(1, 312)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[string]int{}
+	names := map[string]bool{}
+	for _, c := range tables.Cities {
+		sizes[c.State]++
+		names[c.Name] = true
+	}
+	wide, three, most := 0, 0, 0
+	for _, n := range sizes {
+		most = max(most, n)
+		if n > 3 {
+			wide++
+		}
+		if n >= 3 {
+			three++
+		}
+	}
+	if len(names) != 312 || len(sizes) != 64 || wide != 34 || three != 41 || most < 20 || most > 26 {
+		t.Errorf("%d names in %d states, %d with more than three cities, %d with three, the largest has %d; want 312, 64, 34, 41, about 23", len(names), len(sizes), wide, three, most)
+	}
+	routes := map[[2]string]map[string]int{}
+	for _, f := range tables.Flights {
+		k := [2]string{f.Org, f.Dest}
+		if routes[k] == nil {
+			routes[k] = map[string]int{}
+		}
+		routes[k][f.Date]++
+		if share := float64(f.Price) / f.Distance; f.Price > 25 && (share < 0.15 || share > 0.55) {
+			t.Fatalf("flight %+v costs %.2f $ a mile", f, share)
+		}
+	}
+	var counts []int
+	for _, byDate := range routes {
+		for _, n := range byDate {
+			counts = append(counts, n)
+		}
+	}
+	slices.Sort(counts)
+	if low, mid, high := counts[0], counts[len(counts)/2], counts[len(counts)-1]; low < 1 || mid < 2 || mid > 5 || high > 33 {
+		t.Errorf("flights a route and day %d to %d, median %d", low, high, mid)
 	}
 }
 
