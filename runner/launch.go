@@ -15,6 +15,7 @@ import (
 
 	"alidade/ablation"
 	"alidade/gpu"
+	"alidade/runner/shim"
 	"alidade/store"
 	"alidade/trainer"
 )
@@ -121,6 +122,7 @@ func (r *Runner) env(spec trainer.Spec, lease gpu.Lease) []string {
 		vars["GOMAXPROCS"] = n
 	}
 	vars["ALIDADE_THREADS"] = n
+	vars[shim.MarkEnv] = spec.Dir
 	vars["ALIDADE_SPEC"] = filepath.Join(spec.Dir, specFile)
 	if _, ok := r.cfg.Launcher.(Queuer); !ok { // a cluster says it itself
 		vars["CUDA_VISIBLE_DEVICES"] = visible(lease)

@@ -46,6 +46,29 @@ type Queuer interface {
 	HasGPUs() bool
 }
 
+// An Ender is a Launcher that knows more of an end than the exit record: what
+// a cluster did to the job.
+type Ender interface {
+	// Ending tells how an attempt that is gone ended; false when nothing is
+	// known.
+	Ending(ctx context.Context, h Handle) (Ending, bool)
+}
+
+// An Ending is what a cluster says of a job's end. Code is "" when the job
+// ended by itself, else one of "preempted", "node-failed", "time-limit",
+// "oom-killer", "cancelled", "not-started".
+type Ending struct {
+	Code string
+	Text string // in words, with the cluster's own
+}
+
+// A Sweeper is a Launcher that can find what an ended attempt left behind.
+type Sweeper interface {
+	// Leftovers lists the processes of an attempt that still run, and signals
+	// them when sig is not 0.
+	Leftovers(ctx context.Context, h Handle, sig syscall.Signal) []int
+}
+
 // A Handle names something started. Ref is the launcher's own and survives a
 // restart of the server through Attach.
 type Handle struct {

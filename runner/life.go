@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,10 @@ type life struct {
 	done     *trainer.Done
 	nan      string // the first metric that was NaN, with its step
 	watch    watch
+	health   health
+	readings readings
 	stopper  stopper
+	behind   bool // the backlog of a time without a server is being read
 	missing  bool // the alert about a vanished file was given
 
 	complaints map[string]string // what went wrong last, not to be logged again
@@ -108,7 +112,9 @@ func (l *life) live(ctx context.Context) {
 	l.started = true
 	l.follower = trainer.Follow(l.eventsPath(), trainer.FollowOptions{Offset: l.attempt.Offset})
 	defer func() { _ = l.follower.Close() }()
-	l.watch = newWatch(l.r.cfg.Timing, time.Now())
+	l.watch = newWatch(l.r.cfg.Timing, l.run.Arm.Recipe, time.Now())
+	l.health = newHealth()
+	l.relearn(ctx, time.Now())
 	if !l.follow(ctx) {
 		return
 	}
@@ -144,9 +150,13 @@ func (l *life) follow(ctx context.Context) bool {
 		case gone && (l.recorded() || now.Sub(goneAt) >= timing.Lost):
 			return true
 		}
+		if !progress {
+			l.behind = false
+		}
 		if !gone {
 			l.stepStop(ctx, now)
 			l.alarm(ctx, now)
+			l.readDevices(ctx, now)
 		}
 		wait := timing.Poll
 		if progress {
@@ -246,7 +256,86 @@ func (l *life) commit(ctx context.Context, lines trainer.Lines) error {
 	}
 	l.watch.hear(now, lines.Events)
 	l.note(lines.Events)
+	l.examine(ctx, now, lines.Events)
 	return nil
+}
+
+// examine raises what the detectors find in new events, and ends a run that
+// only wastes its devices.
+func (l *life) examine(ctx context.Context, now time.Time, events []trainer.Event) {
+	for i := range events {
+		late := l.behind && now.UnixMilli()-events[i].T > lateAfter.Milliseconds()
+		for _, f := range l.health.hear(&events[i]) {
+			f.alert.Late = late
+			l.alertAt(ctx, f.alert)
+			if !f.stop || l.run.State == ablation.Stopping || late {
+				continue
+			}
+			text, _, _ := strings.Cut(f.alert.Text, "\n")
+			if err := l.r.stop(ctx, l.run.ID, "", text); err != nil {
+				l.r.log.Error("stop a sick run", "run", l.run.ID, "err", err)
+			}
+		}
+	}
+}
+
+// lateAfter is the age from which a finding in a backlog is about the past.
+const lateAfter = time.Minute
+
+// because is why Alidade itself ended the run; "" when a person did.
+func (l *life) because() string {
+	if l.run.State != ablation.Stopping {
+		return ""
+	}
+	return l.run.Cause
+}
+
+// relearnBytes is how much of the events before the stored offset is read
+// again after an adoption.
+const relearnBytes = 512 << 10
+
+// relearn teaches the watch and the detectors what they knew before the server
+// was started anew, from the end of what is stored.
+func (l *life) relearn(ctx context.Context, now time.Time) {
+	if l.attempt.Offset == 0 {
+		return
+	}
+	l.behind = true
+	events := eventsBefore(l.eventsPath(), l.attempt.Offset, relearnBytes)
+	l.watch.relearn(now, events, l.eventsPath())
+	for i := range events {
+		l.health.hear(&events[i]) // told before
+	}
+	told, err := l.r.store.Alerts(ctx, 0, l.run.ID, 100)
+	if err != nil {
+		return
+	}
+	for _, a := range told {
+		l.health.told(a)
+	}
+}
+
+// eventsBefore reads the complete lines among the last n bytes before an
+// offset. What cannot be read is left out.
+func eventsBefore(path string, offset, n int64) []trainer.Event {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	from := max(0, offset-n)
+	text := make([]byte, offset-from)
+	if _, err := f.ReadAt(text, from); err != nil {
+		return nil
+	}
+	if from > 0 {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	var events []trainer.Event
+	for r := trainer.NewReader(bytes.NewReader(text), trainer.ReaderOptions{}); r.Next(); {
+		events = append(events, r.Event())
+	}
+	return events
 }
 
 // append stores a batch; l.run follows what the store made of it, but for a
@@ -298,16 +387,28 @@ func firstNaN(p *trainer.Points) string {
 // and in the attempt's folder, which is the truth.
 func (l *life) alert(ctx context.Context, a trainer.Alert) {
 	a.Step = l.run.Step
+	l.alertAt(ctx, a)
+}
+
+// alertAt is alert for one that knows its steps.
+func (l *life) alertAt(ctx context.Context, a trainer.Alert) {
+	if a.Late {
+		a.Text = "found late, while catching up: " + a.Text
+	}
 	e := trainer.Event{V: trainer.Version, Kind: trainer.KindAlert, T: time.Now().UnixMilli(), Alert: &a}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
-	b := store.Batch{Run: l.run.ID, Attempt: l.attempt.Number, Offset: l.attempt.Offset, Events: []trainer.Event{e}}
+	b := store.Batch{Run: l.run.ID, Attempt: l.attempt.Number, Own: true, Events: []trainer.Event{e}}
 	err := errors.Join(appendEvent(filepath.Join(l.attempt.Dir, alertsFile), e), l.append(ctx, b))
 	if err != nil {
 		l.r.log.Error("store alert", "run", l.run.ID, "code", a.Code, "text", a.Text, "err", err)
 		return
 	}
 	l.r.log.Warn("alert", "run", l.run.ID, "code", a.Code, "text", a.Text)
+	if !a.Late {
+		l.r.hook.send(hookMessage{Run: l.run.ID, Attempt: l.attempt.Number, Study: l.study, Arm: l.run.Arm.Label,
+			Level: a.Level, Code: a.Code, Text: a.Text, Step: a.Step, At: time.Now()})
+	}
 }
 
 // appendEvent appends one line to a file of the runner's own.

@@ -42,7 +42,7 @@ func (r *Runner) PauseRun(ctx context.Context, id ablation.RunID) error {
 		}
 		return nil
 	case run.State.Live():
-		return r.stop(ctx, id, heldByPerson)
+		return r.stop(ctx, id, heldByPerson, "")
 	}
 	return fmt.Errorf("pause run %d: it is %s: %w", id, run.State, ablation.ErrConflict)
 }
@@ -103,7 +103,7 @@ func (r *Runner) order(ctx context.Context, id ablation.RunID, change func(*abla
 	if err != nil {
 		return run, err
 	}
-	r.queue.changed()
+	r.queue.moved(run)
 	r.cfg.Publish(store.Commit{Run: run})
 	return run, nil
 }

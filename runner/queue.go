@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -46,15 +47,28 @@ func (q *queue) load(ctx context.Context, st *store.Store) ([]store.QueuedRun, e
 
 // moved keeps the copy right after a run has moved.
 func (q *queue) moved(run ablation.Run) {
-	if run.State == ablation.Queued {
-		q.changed()
-		return
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if !q.loaded {
+		return
+	}
 	if i := slices.IndexFunc(q.runs, func(r store.QueuedRun) bool { return r.ID == run.ID }); i >= 0 {
 		q.runs = slices.Delete(q.runs, i, i+1)
 	}
+	if run.State != ablation.Queued {
+		return
+	}
+	in := store.QueuedRun{
+		ID: run.ID, Study: run.Study, Arm: run.Arm.Index, Priority: run.Priority, Hold: run.Hold,
+		Attempt: run.Attempt, ReadyAt: run.ReadyAt, QueuedAt: run.QueuedAt,
+	}
+	i, _ := slices.BinarySearchFunc(q.runs, in, queueOrder)
+	q.runs = slices.Insert(q.runs, i, in)
+}
+
+// queueOrder is the order of store.Queued.
+func queueOrder(a, b store.QueuedRun) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.QueuedAt.Compare(b.QueuedAt), cmp.Compare(a.ID, b.ID))
 }
 
 // changed makes the next load read the table.

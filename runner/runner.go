@@ -43,6 +43,9 @@ type Timing struct {
 	FirstLine  time.Duration // quiet time before the first line, or the first step of a phase, is worth an alert; 5 min
 	Stall      time.Duration // least quiet time that is a stall; 1 min
 	Crash      time.Duration // an attempt that fails sooner counts as an instant crash; 30 s
+	Retry      time.Duration // before the first new attempt by itself; 10 s, doubled each time
+	Sweep      time.Duration // what an ended attempt left behind is given so long to go; 30 s
+	Readings   time.Duration // between readings of a run's devices; 2 s
 }
 
 func (t Timing) withDefaults() Timing {
@@ -53,6 +56,7 @@ func (t Timing) withDefaults() Timing {
 		{&t.Poll, 20 * time.Millisecond}, {&t.Alive, 100 * time.Millisecond}, {&t.Tick, time.Second},
 		{&t.Checkpoint, 10 * time.Second}, {&t.Term, 15 * time.Second}, {&t.Lost, 3 * time.Second},
 		{&t.FirstLine, 5 * time.Minute}, {&t.Stall, time.Minute}, {&t.Crash, 30 * time.Second},
+		{&t.Retry, firstWait}, {&t.Sweep, 30 * time.Second}, {&t.Readings, 2 * time.Second},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value
@@ -138,6 +142,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer r.lives.Wait()
 	r.lives.Go(func() { r.cfg.Devices.Run(ctx) })
 	r.lives.Go(func() { r.hook.run(ctx) })
+	r.cfg.Devices.PutAway(r.saved.get().Quarantined)
 	if err := r.adopt(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("adopt runs: %w", err)
 	}
@@ -153,6 +158,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		case <-r.wake:
 		case <-tick.C:
 			r.lookForLost(ctx)
+			r.heedFaults(ctx)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"alidade/ablation"
@@ -21,7 +22,11 @@ type evidence struct {
 	stopping bool          // we asked it to end
 	killed   bool          // … and had to kill it
 	nan      string        // the first NaN among losses, in words
+	because  string        // why Alidade itself asked it to end; "" = a person did
+	cluster  *Ending       // what the launcher knows of the end; nil = nothing
 	stderr   []byte        // its end
+	stdout   []byte        // its end
+	kernel   []string      // lines of the kernel's log about its devices
 }
 
 // A verdict says how an attempt ended.
@@ -31,6 +36,7 @@ type verdict struct {
 	code     string   // of the alert; "" = none
 	cause    string   // in words
 	evidence []string // lines that prove it
+	cluster  bool     // the launcher's cluster ended it: it may be tried again though it has not failed
 }
 
 // judge decides from the evidence alone. The done event is the first witness,
@@ -41,12 +47,16 @@ func judge(e evidence) verdict {
 	switch {
 	case reached && clean:
 		return verdict{event: ablation.EvSucceeded, state: ablation.Succeeded}
+	case e.stopping && e.because != "":
+		return verdict{event: ablation.EvStopped, state: ablation.Stopped, cause: "stopped by Alidade: " + e.because}
 	case e.stopping:
 		cause := "stopped on request"
 		if e.killed {
 			cause += "; it did not end by itself and was killed"
 		}
 		return verdict{event: ablation.EvStopped, state: ablation.Stopped, cause: cause}
+	case e.cluster != nil && e.cluster.Code != "":
+		return clusterVerdict(e)
 	case stoppedItself(e.done) && clean:
 		return verdict{event: ablation.EvStopped, state: ablation.Stopped, cause: "ended by a signal from outside Alidade"}
 	case e.exit == nil && (e.done == nil || e.done.OK):
@@ -56,6 +66,16 @@ func judge(e evidence) verdict {
 		return failed("short", fmt.Sprintf("it said that it was done at step %d of %d", e.done.Step, e.run.TotalSteps), nil)
 	}
 	return diagnose(e)
+}
+
+// clusterVerdict is for what the cluster did to a run: that is not the run's
+// failure, and may be tried again.
+func clusterVerdict(e evidence) verdict {
+	v := verdict{event: ablation.EvFailed, state: ablation.Failed, code: e.cluster.Code, cause: e.cluster.Text, cluster: true}
+	if stoppedItself(e.done) || e.cluster.Code == "cancelled" {
+		v.event, v.state = ablation.EvStopped, ablation.Stopped
+	}
+	return v
 }
 
 func failed(code, cause string, lines []string) verdict {
@@ -72,8 +92,15 @@ func (l *life) recorded() bool {
 // crash in its middle: the same evidence gives the same verdict.
 func (l *life) settle(ctx context.Context) {
 	e := evidence{
-		run: l.run, done: l.done, nan: l.nan, stopping: l.stopping(), killed: l.stopper.stage == killing,
+		run: l.run, done: l.done, nan: l.nan, stopping: l.stopping(), killed: l.stopper.stage == killing, because: l.because(),
 		stderr: tailOf(filepath.Join(l.attempt.Dir, shim.StderrFile), evidenceBytes),
+		stdout: tailOf(filepath.Join(l.attempt.Dir, shim.StdoutFile), evidenceBytes),
+		kernel: l.kernelLines(),
+	}
+	if ender, ok := l.r.cfg.Launcher.(Ender); ok {
+		if ending, known := ender.Ending(ctx, l.handle); known {
+			e.cluster = &ending
+		}
 	}
 	exit, err := shim.ReadExit(l.attempt.Dir)
 	if err == nil {
@@ -82,12 +109,22 @@ func (l *life) settle(ctx context.Context) {
 		l.r.log.Error("read exit record", "run", l.run.ID, "err", err)
 	}
 	v := judge(e)
+	d := l.decideNow(ctx, v)
+	if d.words != "" {
+		v.cause += "; " + d.words
+	}
 	if v.code != "" {
 		l.alert(ctx, trainer.Alert{Level: "bad", Code: v.code, Text: withLines(v.cause, v.evidence)})
 	}
+	l.attempt.Code, l.attempt.Evidence = v.code, strings.Join(v.evidence, "\n")
+	l.account(ctx)
 	l.end(ctx, v.state, v.cause, e.exit)
 	l.settled(ctx, v.event, v.cause)
+	if v.event != ablation.EvLost {
+		l.sweep(ctx)
+	}
 	l.again(ctx)
+	l.retry(ctx, d)
 	if v.event == ablation.EvLost {
 		if err := l.r.remember(ctx, l.run); err != nil {
 			l.r.log.Error("remember lost run", "run", l.run.ID, "err", err)

@@ -34,7 +34,7 @@ func TestJudge(t *testing.T) {
 		{"exit 0 without done", evidence{exit: zero}, ablation.EvFailed, "exit", "never said that it was done, at step 12 of 40"},
 		{"killed", evidence{exit: killed}, ablation.EvFailed, "signal", "SIGKILL"},
 		{"killed by the kernel", evidence{exit: &shim.Exit{ExitCode: -1, Signal: "killed", OOMKills: 1}}, ablation.EvFailed, "oom-killer", "out-of-memory killer"},
-		{"native crash", evidence{exit: &shim.Exit{ExitCode: -1, Signal: "segmentation fault"}}, ablation.EvFailed, "signal", "native code"},
+		{"native crash", evidence{exit: &shim.Exit{ExitCode: -1, Signal: "segmentation fault"}}, ablation.EvFailed, "native", "native code"},
 		{"not started", evidence{exit: &shim.Exit{ExitCode: 127, Error: "start trainer: no such file"}}, ablation.EvFailed, "not-started", "no such file"},
 		{"own words", evidence{exit: one, done: &trainer.Done{Reason: "the panel is empty"}}, ablation.EvFailed, "trainer", "the panel is empty (exit code 1)"},
 		{"own words without a record", evidence{done: &trainer.Done{Reason: "the panel is empty"}}, ablation.EvFailed, "trainer", "the panel is empty"},
@@ -61,7 +61,7 @@ func TestJudge(t *testing.T) {
 func TestWatch(t *testing.T) {
 	timing := Timing{}.withDefaults()
 	now := time.Unix(1000, 0)
-	w := newWatch(timing, now)
+	w := newWatch(timing, ablation.Recipe{}, now)
 	steps := func(phase string, first, n int64, gap time.Duration) []trainer.Event {
 		events := []trainer.Event{{Kind: trainer.KindPhase, Phase: &trainer.Phase{Name: phase}}}
 		for i := range n {

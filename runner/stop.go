@@ -75,14 +75,17 @@ func (l *life) stepStop(ctx context.Context, now time.Time) {
 // SIGTERM, then SIGKILL, each after a grace. It returns when that is under
 // way. Stopping a stopping run is no error; an ended one is ErrConflict.
 func (r *Runner) Stop(ctx context.Context, id ablation.RunID) error {
-	return r.stop(ctx, id, "")
+	return r.stop(ctx, id, "", "")
 }
 
-// stop is Stop; with a hold the run is queued again when it has ended, and
-// waits there.
-func (r *Runner) stop(ctx context.Context, id ablation.RunID, hold string) error {
+// stop is Stop. With a hold the run is queued again when it has ended, and
+// waits there. Because says why Alidade itself ends it.
+func (r *Runner) stop(ctx context.Context, id ablation.RunID, hold, because string) error {
 	run, err := r.move(ctx, id, ablation.EvStop, func(run *ablation.Run) {
 		run.Hold = hold
+		if run.State == ablation.Stopping && because != "" {
+			run.Cause = because // judged by when it has ended, also by a later server
+		}
 		if run.State == ablation.Stopped { // it was queued
 			run.Cause, run.EndedAt = "stopped before it was started", time.Now()
 		}

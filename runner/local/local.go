@@ -176,6 +176,12 @@ func (l *Launcher) Signal(_ context.Context, rh runner.Handle, sig syscall.Signa
 	return nil
 }
 
+// Leftovers lists what an ended attempt left behind on this machine, whoever
+// the parents are by now; with a signal it gets that.
+func (l *Launcher) Leftovers(_ context.Context, rh runner.Handle, sig syscall.Signal) []int {
+	return shim.Leftovers(rh.Dir, sig)
+}
+
 func handle(dir string, h shim.Handle) runner.Handle {
 	ref, _ := json.Marshal(h)
 	return runner.Handle{Dir: dir, PID: h.TrainerPID, Ref: string(ref)}

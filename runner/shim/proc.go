@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"bytes"
 	"os"
 	"strconv"
 	"strings"
@@ -112,3 +113,37 @@ func same(pid int, ticks uint64, boot string) bool {
 	got, ok := StartTicks(pid)
 	return ok && got == ticks
 }
+
+// Leftovers lists the processes that carry the mark of an attempt in their
+// environment, whoever their parents are by now: what is left when the shim
+// itself was killed. When sig is not 0 they get it. The calling process, and
+// the shim while it lives, are never among them.
+func Leftovers(dir string, sig syscall.Signal) []int {
+	h, err := ReadHandle(dir)
+	if err != nil || h.BootID != BootID() {
+		return nil
+	}
+	mark := []byte("\x00" + MarkEnv + "=" + dir + "\x00")
+	var left []int
+	for _, p := range processes() {
+		if p.pid == os.Getpid() || p.pid == h.PID && h.ShimAlive() {
+			continue
+		}
+		env, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/environ")
+		if err != nil || !bytes.Contains(append(append([]byte{0}, env...), 0), mark) {
+			continue
+		}
+		if now, ok := stat(p.pid); !ok || now.ticks != p.ticks {
+			continue // another process by now
+		}
+		left = append(left, p.pid)
+		if sig != 0 {
+			_ = syscall.Kill(p.pid, sig)
+		}
+	}
+	return left
+}
+
+// MarkEnv is the variable that names the attempt's folder in the environment
+// of the trainer and of all that it starts.
+const MarkEnv = "ALIDADE_ATTEMPT"
