@@ -41,7 +41,7 @@ func (r *run) checkpoint(l *learner) error {
 // identity names the recipe and seed that a checkpoint belongs to.
 func (r *run) identity() (string, error) {
 	recipe := r.recipe
-	recipe.Budget.CheckpointEvery = 0 // may differ
+	recipe.Budget.CheckpointEvery, recipe.Trainer.Kernel = 0, "" // may differ
 	return hashOf([]any{recipe, r.spec.Seed})
 }
 
@@ -63,5 +63,11 @@ func (r *run) resume(opt nn.AdamW) (*nn.Trainer, error) {
 		return nil, fmt.Errorf("resume: checkpoint %s is of step %s, resume_step is %d", r.spec.ResumeFrom, c.Metadata["step"], r.spec.ResumeStep)
 	}
 	r.step = step
+	if c.Kernel != r.recipe.Trainer.Kernel {
+		text := fmt.Sprintf("checkpoint %s was made with kernel %s, this machine goes on with %s: the numbers after step %d will not repeat bit for bit", r.spec.ResumeFrom, c.Kernel, r.recipe.Trainer.Kernel, step)
+		if err := r.alert("warn", "kernel", text); err != nil {
+			return nil, err
+		}
+	}
 	return c.Resume(opt)
 }

@@ -22,7 +22,7 @@ type exam struct {
 // the same at every step, so that checkpoints differ by what they learned.
 // With keep, the first sampled rollout of each query is recorded.
 func (r *run) examine(m *nn.Model, policy string, samples int, keep bool) (*exam, error) {
-	sm, err := newSampler(m)
+	sm, err := newSampler(m, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +50,9 @@ func (r *run) sittings(samples int) []*rollout {
 	var out []*rollout
 	for g, q := range r.data.panel {
 		for i := range samples {
-			out = append(out, &rollout{query: q, group: g, index: i, s: r.data.world.NewSession(q, compact.SessionConfig{
-				Labels: sandbox.Mix(r.recipe.Data.Seed, forPanelLabels, uint64(g)), MaxTurns: env.MaxTurns, MaxTokens: env.MaxTokens})})
+			s := r.data.world.NewSession(q, compact.SessionConfig{
+				Labels: sandbox.Mix(r.recipe.Data.Seed, forPanelLabels, uint64(g)), MaxTurns: env.MaxTurns, MaxTokens: env.MaxTokens})
+			out = append(out, &rollout{query: q, group: g, index: i, s: s, ep: s})
 		}
 	}
 	return out

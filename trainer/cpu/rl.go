@@ -17,7 +17,8 @@ type learner struct {
 	model   *nn.Model
 	trainer *nn.Trainer
 	sampler *sampler
-	dull    int // steps in a row without any gradient
+	ref     *nn.Trainer // the SFT checkpoint, if the objective compares with it
+	dull    int         // steps in a row without any gradient
 }
 
 // rl trains from the SFT checkpoint, or goes on from a checkpoint of its own.
@@ -60,7 +61,12 @@ func (r *run) newLearner() (*learner, error) {
 			return nil, err
 		}
 	}
-	l.sampler, err = newSampler(l.model)
+	if r.objective.reference() {
+		if l.ref, err = nn.NewTrainer(r.start.model, opt); err != nil {
+			return nil, err
+		}
+	}
+	l.sampler, err = newSampler(l.model, r.recipe.Algorithm.GroupSize)
 	return l, err
 }
 
@@ -95,26 +101,30 @@ func (r *run) afterStep(l *learner, total int) error {
 // rlStep samples groups, scores them, updates the policy and reports.
 func (r *run) rlStep(l *learner, step int64) error {
 	began := time.Now()
-	all := r.rollouts(step)
-	how := nn.Sampling{Temperature: r.recipe.Algorithm.Temperature}
-	seed := sandbox.Mix(r.spec.Seed, forRollouts, uint64(step))
-	if err := l.sampler.play(all, how, func(i int) uint64 { return nn.Stream(seed, uint64(i)) }); err != nil {
-		return r.spoiled(step, err)
-	}
-	r.score(all, step)
-	mask := r.recipe.Algorithm.Overlong == "mask"
-	zero := advantages(all, r.recipe.Algorithm.StdNorm, mask)
-	sampled := time.Since(began)
-	order := compact.Rand(r.spec.Seed, forMinibatch, uint64(step)).Perm(len(all))
-	st, err := update(l.trainer, all, order, r.recipe.Algorithm)
+	b, err := r.sample(l, step)
 	if err != nil {
 		return r.spoiled(step, err)
 	}
-	m := r.stepMetrics(all, st)
+	zero := advantages(b.all, &r.objective)
+	sampled := time.Since(began)
+	orders := make([][]int, r.objective.Epochs)
+	for e := range orders {
+		words := []uint64{r.spec.Seed, forMinibatch, uint64(step)}
+		if e > 0 {
+			words = append(words, uint64(e))
+		}
+		orders[e] = compact.Rand(words...).Perm(len(b.kept))
+	}
+	st, err := update(l.trainer, b.kept, orders, &r.objective, r.recipe.Algorithm.Temperature, r.recipe.Algorithm.LR)
+	if err != nil {
+		return r.spoiled(step, err)
+	}
+	m := r.stepMetrics(b.all, st)
+	b.metrics(&r.objective, m)
 	m["group/zero_variance"] = zero
 	m["policy/lr"] = r.recipe.Algorithm.LR
 	took := time.Since(began)
-	tokens, written := m["rollout/tokens"]*float64(len(all)), m["rollout/generated"]*float64(len(all))
+	tokens, written := m["rollout/tokens"]*float64(len(b.all)), m["rollout/generated"]*float64(len(b.all))
 	m["time/step_s"] = took.Seconds()
 	m["speed/tokens_per_s"] = tokens / took.Seconds()
 	m["speed/sample_tokens_per_s"] = written / sampled.Seconds()
@@ -125,40 +135,26 @@ func (r *run) rlStep(l *learner, step int64) error {
 	if err := r.watch(l, m); err != nil {
 		return err
 	}
-	return r.showGroups(all, step)
+	return r.showGroups(b.kept, step)
 }
 
-// rollouts opens the step's episodes: the next prompts, group_size each. All
-// arms with the same seed meet the same prompts, labels and tool failures.
-func (r *run) rollouts(step int64) []*rollout {
-	a, env := &r.recipe.Algorithm, &r.recipe.Environment
-	seed := r.spec.Seed
-	profile := travel.Profile(r.recipe.Reward.Profile)
-	var all []*rollout
-	for p := range a.PromptsPerStep {
-		at := int(step-1)*a.PromptsPerStep + p
-		q := r.data.prompts[nth(at, len(r.data.prompts), sandbox.Mix(seed, forPrompts))]
-		for g := range a.GroupSize {
-			s := r.data.world.NewSession(q, compact.SessionConfig{
-				Episode: uint64(at*a.GroupSize + g), Labels: sandbox.Mix(seed, forTrainLabels, uint64(at)),
-				Failures: travel.Failures{Rate: env.ToolFailureRate, Seed: sandbox.Mix(seed, forFailures)},
-				Profile:  profile, MaxTurns: env.MaxTurns, MaxTokens: env.MaxTokens})
-			all = append(all, &rollout{s: s, query: q, group: p, index: g})
-		}
-	}
-	return all
-}
-
-// score judges and rewards the finished rollouts.
-func (r *run) score(all []*rollout, step int64) {
+// score judges and rewards the finished rollouts, which are the step's
+// rollouts from number first on.
+func (r *run) score(all []*rollout, step int64, first int) {
 	rw := &r.recipe.Reward
 	progress := float64(step-1) / float64(max(r.recipe.Budget.Steps, 1))
 	for i, o := range all {
 		o.judged = o.s.Judgement()
-		o.judged.Draw = sandbox.Mix(r.spec.Seed, forRandomReward, uint64(step), uint64(i))
+		o.judged.Draw = sandbox.Mix(r.spec.Seed, forRandomReward, uint64(step), uint64(first+i))
 		o.reward, o.parts = travel.Score(rw.Kind, rw.Stages, progress, o.judged, o.s.FormatError() != "")
-		if o.s.Overlong() && r.recipe.Algorithm.Overlong == "zero" {
+		switch {
+		case r.objective.Overlong == "shape":
+			o.reward, o.parts = r.objective.shape(len(o.s.Script().Tokens)-compact.PromptLen, o.reward, o.parts)
+		case r.objective.Overlong == "zero" && o.s.Overlong():
 			o.reward, o.parts = withhold(o.reward, o.parts)
+		}
+		if r.objective.KLReward > 0 {
+			charge(o, r.objective.KLReward)
 		}
 	}
 }
@@ -194,6 +190,7 @@ func (r *run) stepMetrics(all []*rollout, st updateStats) map[string]float64 {
 		}
 	}
 	t.checks("check/", m)
+	st.diagnose(m)
 	return m
 }
 

@@ -9,20 +9,33 @@ import (
 	"alidade/trainer/cpu/nn"
 )
 
+// episode is what a policy talks to, token by token.
+type episode interface {
+	Prompt() []compact.Token
+	Feed(t compact.Token) (observed []compact.Token, done bool)
+	Script() compact.Script
+}
+
 // rollout is one sampled episode and what became of it.
 type rollout struct {
-	s       *compact.Session
+	ep      episode          // s, or a question
+	s       *compact.Session // a trip; nil for a question
 	query   *compact.Query
 	group   int // index of its prompt in the batch
 	index   int // 0-based in the group
 	logprob []float32
 	entropy []float32
+	ref     []float32 // log-probabilities under the reference policy
+
+	origin   []int // of the tokens that another leaf said first: which leaf
+	branched []int // token counts at which the rollout was forked
 
 	judged    travel.Judgement
 	reward    float64
 	parts     []trainer.Component
 	mean, std float64 // of the group's rewards
 	advantage float64
+	tokenAdv  []float64 // by token, if they differ
 	inLoss    bool
 }
 
@@ -30,25 +43,28 @@ type rollout struct {
 // policy, its prompt and its stream alone, not on what is sampled beside it.
 type sampler struct {
 	decoder *nn.Decoder
+	width   int // rollouts side by side
 }
 
 // sideBySide is how many rollouts are sampled together: the caches of many more
 // would fall out of the processor's. It does not change what they say.
 const sideBySide = 32
 
-func newSampler(m *nn.Model) (*sampler, error) {
-	d, err := nn.NewDecoder(m, sideBySide)
+// newSampler makes a sampler with room for at least the given rollouts.
+func newSampler(m *nn.Model, atLeast int) (*sampler, error) {
+	width := max(sideBySide, atLeast)
+	d, err := nn.NewDecoder(m, width)
 	if err != nil {
 		return nil, err
 	}
-	return &sampler{decoder: d}, nil
+	return &sampler{decoder: d, width: width}, nil
 }
 
 // play samples all rollouts to their end. Those of one group follow one
 // another and share their prompt. stream names rollout i's random numbers.
 func (p *sampler) play(all []*rollout, how nn.Sampling, stream func(i int) uint64) error {
-	for first := 0; first < len(all); first += sideBySide {
-		end := min(first+sideBySide, len(all))
+	for first := 0; first < len(all); first += p.width {
+		end := min(first+p.width, len(all))
 		if err := p.batch(all[first:end], how, func(i int) uint64 { return stream(first + i) }); err != nil {
 			return err
 		}
@@ -75,25 +91,34 @@ func (p *sampler) batch(batch []*rollout, how nn.Sampling, stream func(i int) ui
 			if err != nil {
 				return fmt.Errorf("sample: %w", err)
 			}
-			r.logprob = append(r.logprob, got.LogProb)
-			r.entropy = append(r.entropy, got.Entropy)
-			observed, done := r.s.Feed(got.Token)
-			if done {
-				p.decoder.Free(slots[i])
-				continue
-			}
-			if err := p.decoder.Push(slots[i], got.Token); err != nil {
+			_, done, err := p.speak(r, slots[i], got)
+			if err != nil {
 				return err
 			}
-			if err := p.decoder.Push(slots[i], observed...); err != nil {
-				return err
+			if !done {
+				still = append(still, i)
 			}
-			still = append(still, i)
 		}
 		active = still
 		p.decoder.Step()
 	}
 	return nil
+}
+
+// speak takes a sampled token into the rollout and says whether something was
+// read in return, and whether the episode is over.
+func (p *sampler) speak(r *rollout, slot nn.Slot, got nn.Sampled[float32]) (read, done bool, err error) {
+	r.logprob = append(r.logprob, got.LogProb)
+	r.entropy = append(r.entropy, got.Entropy)
+	observed, done := r.ep.Feed(got.Token)
+	if done {
+		p.decoder.Free(slot)
+		return false, true, nil
+	}
+	if err := p.decoder.Push(slot, got.Token); err != nil {
+		return false, false, err
+	}
+	return len(observed) > 0, false, p.decoder.Push(slot, observed...)
 }
 
 // prompts runs each group's prompt once and forks it for the group.
@@ -107,7 +132,7 @@ func (p *sampler) prompts(batch []*rollout, slots []nn.Slot, stream func(i int) 
 		if err != nil {
 			return err
 		}
-		if err := p.decoder.Push(slot, r.s.Prompt()...); err != nil {
+		if err := p.decoder.Push(slot, r.ep.Prompt()...); err != nil {
 			return err
 		}
 		slots[i] = slot
@@ -128,6 +153,6 @@ func (p *sampler) prompts(batch []*rollout, slots []nn.Slot, stream func(i int) 
 
 // sequence is the rollout as training data: every token it wrote is a target.
 func (r *rollout) sequence() nn.Sequence {
-	s := r.s.Script()
+	s := r.ep.Script()
 	return nn.Sequence{Tokens: s.Tokens, Target: s.Own}
 }

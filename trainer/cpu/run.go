@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"alidade/ablation"
 	"alidade/sandbox/travel/compact"
@@ -17,7 +20,7 @@ import (
 // codeVersion names the numbers that this code produces. Raise it with every
 // change that alters them, so that artifacts of older code are not reused; the
 // golden test fails until then.
-const codeVersion = "1"
+const codeVersion = "2"
 
 // run is one attempt of one run.
 type run struct {
@@ -26,6 +29,8 @@ type run struct {
 	log    *slog.Logger
 	save   <-chan os.Signal
 	out    *trainer.Writer
+
+	objective objective
 
 	shape nn.Config
 	data  *dataset
@@ -75,7 +80,7 @@ func (r *run) check() error {
 		}
 	}
 	add(rec.Trainer.Kind == "cpu", "trainer.kind", rec.Trainer.Kind, "cpu")
-	add(rec.Algorithm.Kind == "grpo", "algorithm.kind", rec.Algorithm.Kind, "grpo")
+	add(kinds[rec.Algorithm.Kind] != nil, "algorithm.kind", rec.Algorithm.Kind, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	add(rec.Environment.World == "nano", "environment.world", rec.Environment.World, "nano")
 	add(rec.Environment.Days == 3, "environment.days", rec.Environment.Days, "3")
 	add(rec.Environment.Cities >= compact.MinCities && rec.Environment.Cities <= compact.MaxCities, "environment.cities",
@@ -90,6 +95,7 @@ func (r *run) check() error {
 	if len(bad) > 0 {
 		return &ablation.Invalid{Fields: bad}
 	}
+	r.objective = resolve(rec)
 	if r.spec.Artifacts == "" {
 		r.spec.Artifacts = filepath.Join(r.spec.Dir, "artifacts")
 	}
@@ -125,6 +131,7 @@ func (r *run) hello() error {
 		Info: map[string]string{
 			"kernel": kernel, "parameters": strconv.Itoa(r.shape.Params()), "policy": r.recipe.Model.Size,
 			"vocabulary": strconv.Itoa(compact.VocabSize), "threads": strconv.Itoa(r.spec.Threads), "code": codeVersion,
+			"algorithm": r.recipe.Algorithm.Kind, "loss": r.objective.String(),
 			"note": "a small proxy policy in a small world: it responds to the design under study, its numbers are not those of a language model",
 		},
 	})

@@ -48,6 +48,10 @@ const (
 	forRandomReward
 	forFailures
 	forPretrain
+	forMorePrompts
+	forBranch
+	forPassRates
+	forQuestions
 )
 
 // sft returns the SFT checkpoint of this recipe and seed.

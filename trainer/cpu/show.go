@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"alidade/sandbox/travel/compact"
 	"alidade/trainer"
@@ -20,10 +21,15 @@ func (r *run) showGroups(all []*rollout, step int64) error {
 	if step != 1 && step%showEvery != 0 && step != int64(r.recipe.Budget.Steps) {
 		return nil
 	}
-	groups := all[len(all)-1].group + 1
+	var groups []int
+	for i, o := range all {
+		if i == 0 || o.group != all[i-1].group {
+			groups = append(groups, o.group)
+		}
+	}
 	shown := map[int]bool{}
-	for _, g := range compact.Rand(r.spec.Seed, forShown, uint64(step)).Perm(groups)[:min(groupsEach, groups)] {
-		shown[g] = true
+	for _, i := range compact.Rand(r.spec.Seed, forShown, uint64(step)).Perm(len(groups))[:min(groupsEach, len(groups))] {
+		shown[groups[i]] = true
 	}
 	for _, o := range all {
 		if !shown[o.group] {
@@ -33,17 +39,28 @@ func (r *run) showGroups(all []*rollout, step int64) error {
 		t.ID = fmt.Sprintf("rl-%d-%d-%d", step, o.group, o.index)
 		t.Group = fmt.Sprintf("rl-%d-%d", step, o.group)
 		t.Step = step
-		norm := "group-mean"
-		if r.recipe.Algorithm.StdNorm {
-			norm = "group-std"
-		}
 		t.Reward, t.Components = o.reward, o.parts
-		t.Advantage = &trainer.Advantage{Value: o.advantage, Mean: o.mean, Std: o.std, Norm: norm, Zero: o.std <= 1e-9, InLoss: o.inLoss}
+		t.Advantage = &trainer.Advantage{Value: o.advantage, Mean: o.mean, Std: o.std, Norm: r.objective.norm(), Zero: o.std <= 1e-9, InLoss: o.inLoss}
 		if err := r.out.Trajectory(t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// norm names how advantages are computed.
+func (o *objective) norm() string {
+	name := o.Baseline + "-mean"
+	switch {
+	case o.Baseline == "leave-one-out":
+		name = o.Baseline
+	case o.Std != "none":
+		name = o.Baseline + "-std"
+	}
+	if o.Tree != nil {
+		name += ", mean over leaves"
+	}
+	return name
 }
 
 // record writes a finished rollout down. Evaluation has no reward of its own:
@@ -54,6 +71,11 @@ func (r *run) record(o *rollout, phase, policy, mode string) trainer.Trajectory 
 	t.Group = fmt.Sprintf("%s-%s-%d", phase, policy, o.group)
 	t.Phase, t.Policy, t.Mode, t.Rollout = phase, policy, mode, o.index
 	t.RewardKind = r.recipe.Reward.Kind
+	at := 0
+	for i := range t.Turns {
+		t.Turns[i].Branch = slices.Contains(o.branched, at)
+		at += t.Turns[i].Tokens
+	}
 	if phase == "eval" {
 		t.RewardKind = "SUCCESS"
 		t.Reward = share(o.judged.Success)

@@ -108,6 +108,18 @@ func (s *Session) Feed(t Token) (observed []Token, done bool) {
 	return observed, s.done
 }
 
+// Fork returns an independent copy of the session, which goes on from the same
+// point and meets the same tool failures.
+func (s *Session) Fork() *Session {
+	f := s.w.NewSession(s.q, s.cfg)
+	for i, t := range s.script.Tokens {
+		if s.script.Own[i] {
+			f.Feed(t)
+		}
+	}
+	return f
+}
+
 // act takes a token outside the plan: a tool, an argument, or the plan's start.
 func (s *Session) act(t Token) []Token {
 	if len(s.turn) == 0 {

@@ -43,9 +43,10 @@ func (a AdamW) withDefaults() AdamW {
 	return a
 }
 
-// ErrNotFinite reports a gradient with NaN or infinity in it. The step was not
-// taken: parameters and optimizer state are as before.
-var ErrNotFinite = errors.New("gradient is not finite")
+// ErrNotFinite reports NaN or infinity in a gradient, or in the logits that a
+// token was to be sampled from. The step was not taken: parameters and
+// optimizer state are as before.
+var ErrNotFinite = errors.New("not finite")
 
 // StepInfo says what an optimizer step did.
 type StepInfo struct {

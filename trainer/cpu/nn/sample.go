@@ -63,7 +63,7 @@ func (d *DecoderOf[F]) Sample(id Slot, o Sampling) (Sampled[F], error) {
 		token = d.draw(z, lse, uniform(s.stream, uint64(s.n)))
 	}
 	if token < 0 {
-		return Sampled[F]{}, fmt.Errorf("decoder slot %d: logits are not finite", id)
+		return Sampled[F]{}, fmt.Errorf("decoder slot %d: logits: %w", id, ErrNotFinite)
 	}
 	return Sampled[F]{Token: int32(token), LogProb: d.scaled(s, token, temperature) - lse, Entropy: entropy}, nil
 }

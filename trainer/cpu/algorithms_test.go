@@ -1,0 +1,87 @@
+package cpu
+
+import (
+	"strings"
+	"testing"
+
+	"alidade/ablation"
+)
+
+// Every algorithm trains a tiny policy to its end, says what it is, and
+// repeats its numbers after a resume.
+func TestEveryAlgorithmRuns(t *testing.T) {
+	root := t.TempDir()
+	for kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			rec := tinyRecipe(t)
+			rec.Algorithm.Kind = kind
+			rec.SFT.Control = false
+			rec.Evaluation.Queries = 8
+			rec.Algorithm.MaxGenBatches = 3
+			o := runTiny(t, t.Context(), root, kind, 1, rec, nil, Config{})
+			if d := o.done(t); o.err != nil || !d.OK {
+				t.Fatalf("ended %+v, error %v", d, o.err)
+			}
+			if info := o.events[0].Hello.Info; info["algorithm"] != kind || !strings.Contains(info["loss"], "aggregation") || !strings.Contains(info["loss"], "KL") {
+				t.Errorf("hello says %q", info["loss"])
+			}
+		})
+	}
+}
+
+func have(o outcome, metric string) bool {
+	for _, e := range o.events {
+		if e.Points != nil {
+			if _, ok := e.Points.Values[metric]; ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestAlgorithmsReportTheirOwn(t *testing.T) {
+	root := t.TempDir()
+	for name, c := range map[string]struct {
+		change  func(a *ablation.Algorithm)
+		metrics string
+	}{
+		"dapo": {func(a *ablation.Algorithm) { a.Kind, a.MaxGenBatches = "dapo", 3 }, "sampling/rounds sampling/kept sampling/groups"},
+		"arpo": {func(a *ablation.Algorithm) { a.Kind, a.BranchProb = "arpo", 1 }, "sampling/branches sampling/shared"},
+		"kl": {func(a *ablation.Algorithm) {
+			a.UseKLLoss, a.KLLossCoef, a.UseKLInReward, a.KLCoef, a.EntropyCoeff, a.Epochs, a.TopP = true, 0.1, true, 0.01, 0.01, 2, 0.9
+		}, "policy/kl policy/kl_loss reward/kl policy/ratio_p50 policy/ratio_max policy/ess policy/grad_norm_head policy/grad_norm_layer0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := tinyRecipe(t)
+			c.change(&rec.Algorithm)
+			rec.SFT.Control = false
+			rec.Evaluation.Queries = 8
+			o := runTiny(t, t.Context(), root, name, 1, rec, nil, Config{})
+			if o.err != nil {
+				t.Fatal(o.err)
+			}
+			for _, m := range strings.Fields(c.metrics) {
+				if !have(o, m) {
+					t.Errorf("metric %s is missing", m)
+				}
+			}
+			if name != "arpo" {
+				return
+			}
+			marks := 0
+			for _, e := range o.events {
+				if e.Trajectory != nil && e.Trajectory.Phase == "rl" {
+					for _, turn := range e.Trajectory.Turns {
+						if turn.Branch {
+							marks++
+						}
+					}
+				}
+			}
+			if marks == 0 {
+				t.Error("no turn is marked as a branching point")
+			}
+		})
+	}
+}
