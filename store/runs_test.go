@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,6 +91,7 @@ func TestAddRunsRefusesWhatIsThere(t *testing.T) {
 	s := open(t, t.TempDir())
 	runs := create(t, s, 2)
 	_, planned := study(t, "rewards", 3)
+	slices.SortStableFunc(planned, func(a, b ablation.Planned) int { return int(a.Seed) - int(b.Seed) })
 	if _, err := s.AddRuns(t.Context(), runs[0].Study, planned); !errors.Is(err, ablation.ErrConflict) {
 		t.Fatalf("AddRuns of stored seeds = %v, want ErrConflict", err)
 	}
