@@ -19,16 +19,21 @@ import (
 	"alidade/trainer"
 )
 
-// The server is killed five times at random moments while four runs write.
+// The server is killed five times (fifty in the slow drill) at random moments
+// while four (eight) runs write.
 // Afterwards the store holds each complete line of each events file, none
 // twice, and each exit code, also those of trainers that ended while no server
 // was there.
 func TestServerIsKilled(t *testing.T) {
-	const kills = 5
+	kills, steps := 5, 400
 	data := t.TempDir()
 	modes := []string{"ok", "11", "ok", "13"} // a number is the exit code at the end
 	want := []ablation.State{ablation.Succeeded, ablation.Failed, ablation.Succeeded, ablation.Failed}
-	runs := plan(t, data, modes)
+	if os.Getenv("ALIDADE_SLOW") != "" {
+		kills, steps = 50, 5000
+		modes, want = append(modes, modes...), append(want, want...)
+	}
+	runs := planSteps(t, data, modes, steps, 150)
 
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -38,12 +43,12 @@ func TestServerIsKilled(t *testing.T) {
 		took, kill := startServer(t, data)
 		slowest = max(slowest, took)
 		if i == 0 {
-			until(t, "four trainers", func() bool { return started(data, runs) == len(runs) })
+			until(t, "all trainers", func() bool { return started(data, runs) == len(runs) })
 		}
 		time.Sleep(time.Duration(50+rng.IntN(1200)) * time.Millisecond) // the random moment
 		kill()
 	}
-	// Two of the four end while nobody looks.
+	// Some end while nobody looks.
 	until(t, "two exits without a server", func() bool { return exits(data, runs) >= 2 })
 
 	_, kill := startServer(t, data)
@@ -66,7 +71,7 @@ func TestServerIsKilled(t *testing.T) {
 // compareRuns compares states, exit codes and points with what must be.
 func compareRuns(t *testing.T, data string, runs []ablation.RunID, modes []string, want []ablation.State) {
 	t.Helper()
-	g, err := openRig(data, rigOptions{slots: 4})
+	g, err := openRig(data, rigOptions{slots: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +139,8 @@ func TestServerIsKilledWhileLaunching(t *testing.T) {
 	t.Logf("%d attempts were given up before their trainer started", givenUp)
 }
 
-// plan queues one run for each mode, as a server would, and closes the store.
-func plan(t *testing.T, data string, modes []string) []ablation.RunID {
-	t.Helper()
-	return planSteps(t, data, modes, 400, 150)
-}
-
+// planSteps queues one run for each mode, as a server would, and closes the
+// store.
 func planSteps(t *testing.T, data string, modes []string, steps, more int) []ablation.RunID {
 	t.Helper()
 	g, err := openRig(data, rigOptions{slots: 4})

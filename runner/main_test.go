@@ -71,6 +71,13 @@ func (f *fakeTrainer) run(mode string) int {
 		return 1
 	case "silent":
 		time.Sleep(time.Hour)
+	case "nccl": // the first attempt loses a peer at step 7
+		if f.spec.Attempt == 1 {
+			f.spec.Recipe.Budget.Steps = 7
+			defer fmt.Fprintln(os.Stderr, "rank 1\nncclRemoteError: a remote process exited")
+			mode = "1"
+		}
+		f.listen()
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 	default:
@@ -101,13 +108,18 @@ func (f *fakeTrainer) run(mode string) int {
 		}
 		time.Sleep(f.delay)
 	}
-	must(f.w.Done(trainer.Done{OK: true, Step: total, Reason: "finished"}))
+	if mode != "1" {
+		must(f.w.Done(trainer.Done{OK: true, Step: total, Reason: "finished"}))
+	}
 	code, _ := strconv.Atoi(mode) // a number is an exit code after all went well
 	return code
 }
 
 func (f *fakeTrainer) metrics(mode string, step int64) map[string]float64 {
 	values := map[string]float64{"reward/mean": float64(step), "policy/loss": -float64(step), "speed/attempt": float64(f.spec.Attempt)}
+	if mode == "broken" { // an environment that is down
+		values["rollout/tool_failure"] = 0.9
+	}
 	if mode == "ok12" { // as many as a real trainer writes
 		for i := range 9 {
 			values["check/"+strconv.Itoa(i)] = float64(step) / float64(i+1)
@@ -156,7 +168,7 @@ func must(err error) {
 // crashServer is a server that does nothing but run runs, until it is killed.
 func crashServer(data string) int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	rig, err := openRig(data, rigOptions{slots: 4, log: log})
+	rig, err := openRig(data, rigOptions{slots: 8, log: log})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -17,8 +17,8 @@ import (
 	"alidade/store"
 )
 
-// patience bounds each wait for a condition.
-const patience = 30 * time.Second
+// patience bounds each wait for a condition; the slow drill has more to wait for.
+var patience = map[bool]time.Duration{false: 30 * time.Second, true: 5 * time.Minute}[os.Getenv("ALIDADE_SLOW") != ""]
 
 type rigOptions struct {
 	slots    int

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -94,4 +95,64 @@ func TestWatch(t *testing.T) {
 	quiet(4*time.Minute+time.Second, "")
 	w.hear(now, steps("rl", 31, 1, 0)) // the first step of a phase may be slow
 	quiet(2*time.Minute, "")
+}
+
+// Steps that bring a checkpoint or an evaluation are learned apart.
+func TestWatchOfSlowSteps(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var recipe ablation.Recipe
+	recipe.Budget.CheckpointEvery, recipe.Evaluation.Every = 10, 1000
+	w := newWatch(Timing{}.withDefaults(), recipe, now)
+	clock := int64(1)
+	to := func(last int64, checkpoint time.Duration) {
+		for step := w.step + 1; step <= last; step++ {
+			gap := time.Second
+			if (step-1)%10 == 0 {
+				gap = checkpoint
+			}
+			clock += gap.Milliseconds()
+			w.hear(now, []trainer.Event{{Kind: trainer.KindPoints, T: clock, Points: &trainer.Points{Step: step}}})
+		}
+	}
+	patient := func(want time.Duration) {
+		t.Helper()
+		if got := w.patience(); got != want {
+			t.Errorf("patience after step %d = %s, want %s", w.step, got, want)
+		}
+	}
+	to(5, 0)
+	patient(time.Minute)
+	to(10, 0)
+	patient(5 * time.Minute) // the first checkpoint: nobody knows how long it takes
+	to(15, 30*time.Second)
+	patient(time.Minute)
+	to(20, 30*time.Second)
+	patient(6 * time.Minute) // ten times longer raises nothing
+	clock -= 86_400_000      // the clock is set back by a day
+	to(25, time.Second)
+	patient(time.Minute)
+	clock += 2 * 86_400_000
+	to(28, time.Second)
+	patient(time.Minute)
+
+	// After a restart the pace is known at once, and a silence that was there counts.
+	again := newWatch(Timing{}.withDefaults(), recipe, now)
+	var events []trainer.Event
+	for step := int64(21); step <= 28; step++ {
+		events = append(events, trainer.Event{Kind: trainer.KindPoints, T: 1000 * step, Points: &trainer.Points{Step: step}})
+	}
+	path := t.TempDir() + "/events.jsonl"
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, now, now.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	again.relearn(now, events, path)
+	if a := again.look(now.Add(4*time.Second), path); a != nil {
+		t.Errorf("alert before the trainer could write: %+v", a)
+	}
+	if a := again.look(now.Add(6*time.Second), path); a == nil || a.Code != "stalled" {
+		t.Errorf("alert = %+v, want stalled soon after the restart", a)
+	}
 }
