@@ -18,11 +18,12 @@ var allowed = map[string][]string{
 	"ablation/published":     {"ablation"},
 	"stats":                  {},
 	"trainer":                {"ablation"},
-	"trainer/cpu":            {"trainer", "trainer/cpu/nn", "sandbox", "sandbox/travel", "sandbox/travel/compact", "sandbox/travel/synth", "ablation"},
+	"trainer/cpu":            {"trainer", "trainer/cpu/nn", "sandbox", "sandbox/qa", "sandbox/travel", "sandbox/travel/compact", "sandbox/travel/synth", "ablation"},
 	"trainer/cpu/nn":         {},
 	"trainer/cpu/nn/asmgen":  {},
 	"trainer/solver":         {"trainer", "sandbox", "sandbox/travel", "sandbox/travel/synth", "ablation"},
 	"sandbox":                {"ablation", "trainer"},
+	"sandbox/qa":             {"sandbox", "sandbox/travel", "sandbox/travel/compact", "trainer"},
 	"sandbox/travel":         {"sandbox", "trainer", "ablation"},
 	"sandbox/serve":          {"sandbox", "sandbox/travel", "trainer", "ablation"},
 	"sandbox/travel/synth":   {"sandbox", "sandbox/travel", "trainer", "ablation"},
@@ -33,6 +34,7 @@ var allowed = map[string][]string{
 	"runner":                 {"ablation", "trainer", "store", "gpu", "runner/shim"},
 	"runner/local":           {"runner", "runner/shim", "ablation"},
 	"runner/shim":            {"trainer"},
+	"runner/slurm":           {"runner", "runner/shim", "gpu", "ablation"},
 	"runner/launchertest":    {"runner", "runner/shim", "ablation"},
 	"report":                 {"report/chart", "stats", "templates", "ablation", "ablation/published", "trainer"},
 	"report/chart":           {"stats"},
@@ -48,6 +50,7 @@ var only = map[string][]string{
 	"github.com/gorilla/websocket": {"web", "sandbox/serve"}, // the live endpoint, the episodes
 	"gonum.org/v1/plot":            {"report/chart"},         // one house style
 	"github.com/spf13/cobra":       {"."},                    // the command line
+	"github.com/NVIDIA/go-nvml":    {"gpu"},                  // no other call after a failed Init
 
 	"github.com/parquet-go/parquet-go": {"sandbox/travel/dataset"}, // one place for trainers' files
 }

@@ -26,6 +26,8 @@ type examKey struct {
 	Policy      string
 	Of          string // hash of the checkpoint or settings
 	Panel       string
+	Validation  string
+	OOD         string
 	Samples     int
 	Temperature float64
 	MaxTurns    int
@@ -38,7 +40,7 @@ type examKey struct {
 // is taken once and shared like every artifact.
 func (r *run) fixedExam(ctx context.Context, policy, of string, seed uint64, take func() (*exam, error)) (*exam, error) {
 	ev, env := &r.recipe.Evaluation, &r.recipe.Environment
-	key := examKey{Code: codeVersion, Policy: policy, Of: of, Panel: r.data.panelID, Samples: ev.Samples, Temperature: ev.Temperature,
+	key := examKey{Code: codeVersion, Policy: policy, Of: of, Panel: r.data.test.id, Validation: r.data.validation.id, OOD: r.data.oodID, Samples: ev.Samples, Temperature: ev.Temperature,
 		MaxTurns: env.MaxTurns, MaxTokens: env.MaxTokens, Seed: seed, Kernel: r.recipe.Trainer.Kernel}
 	dir, err := r.artifact(ctx, "exam", key, func(dir string) (map[string]any, error) {
 		e, err := take()
@@ -74,6 +76,7 @@ func (r *run) baselines(ctx context.Context, step int64) error {
 	if err != nil {
 		return err
 	}
+	r.sftOOD = sft.Metrics["ood/accuracy"]
 	legal, err := r.scripted(ctx, "random-legal", r.recipe.Evaluation.Samples, func(q *compact.Query, stream uint64) compact.Trace {
 		return r.data.world.RandomLegal(q, r.recipe.Data.Seed, stream)
 	})
@@ -124,12 +127,12 @@ func (r *run) scripted(ctx context.Context, policy string, samples int, answer f
 		of = ""
 	}
 	return r.fixedExam(ctx, policy, of, r.recipe.Data.Seed, func() (*exam, error) {
-		all := r.sittings(samples)
+		all := r.sittings(&r.data.test, samples)
 		for i, o := range all {
 			o.s.Play(answer(o.query, sandbox.Mix(forPanelRollouts, uint64(i))))
 		}
 		e := &exam{Metrics: map[string]float64{}}
-		r.grade(e, all, policy, "sampled", samples, false)
+		r.grade(e, &r.data.test, all, policy, "sampled", samples, false)
 		return e, nil
 	})
 }
@@ -197,6 +200,9 @@ func (r *run) control(ctx context.Context) error {
 		return err
 	}
 	line := map[string]float64{"baseline/sft_continued": e.Metrics["eval/success"]}
+	if v, ok := e.Metrics["ood/accuracy"]; ok {
+		line["baseline/ood_sft_continued"] = v
+	}
 	return errors.Join(r.out.Points(0, line), r.out.Points(r.step, line))
 }
 

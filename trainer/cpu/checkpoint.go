@@ -3,6 +3,7 @@ package cpu
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,10 +13,15 @@ import (
 	"alidade/trainer/cpu/nn"
 )
 
+// stepDir is the folder of a step's checkpoint within the run's.
+func stepDir(step int64) string {
+	return filepath.Join("checkpoints", fmt.Sprintf("step-%06d", step))
+}
+
 // checkpoint saves the policy with its optimizer state. Random streams and the
 // position in the data follow from the step, so nothing else is needed.
 func (r *run) checkpoint(l *learner) error {
-	dir := filepath.Join("checkpoints", fmt.Sprintf("step-%06d", r.step))
+	dir := stepDir(r.step)
 	full := filepath.Join(r.spec.Dir, dir)
 	if err := os.MkdirAll(full, 0o755); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
@@ -24,9 +30,13 @@ func (r *run) checkpoint(l *learner) error {
 	if err != nil {
 		return err
 	}
+	top, err := json.Marshal(r.best)
+	if err != nil {
+		return err
+	}
 	path := filepath.Join(full, policyFile)
 	err = nn.SaveCheckpoint(path, l.model, l.trainer, map[string]string{
-		"step": strconv.FormatInt(r.step, 10), "recipe": of, "code": codeVersion, "sft": r.start.hash})
+		"step": strconv.FormatInt(r.step, 10), "recipe": of, "code": codeVersion, "sft": r.start.hash, "best": string(top)})
 	if err != nil {
 		return err
 	}
@@ -63,6 +73,9 @@ func (r *run) resume(opt nn.AdamW) (*nn.Trainer, error) {
 		return nil, fmt.Errorf("resume: checkpoint %s is of step %s, resume_step is %d", r.spec.ResumeFrom, c.Metadata["step"], r.spec.ResumeStep)
 	}
 	r.step = step
+	if err := r.recall(c.Metadata["best"]); err != nil {
+		return nil, fmt.Errorf("resume: %w", err)
+	}
 	if c.Kernel != r.recipe.Trainer.Kernel {
 		text := fmt.Sprintf("checkpoint %s was made with kernel %s, this machine goes on with %s: the numbers after step %d will not repeat bit for bit", r.spec.ResumeFrom, c.Kernel, r.recipe.Trainer.Kernel, step)
 		if err := r.alert("warn", "kernel", text); err != nil {

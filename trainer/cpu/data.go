@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"alidade/ablation"
+	"alidade/sandbox/qa"
 	"alidade/sandbox/travel"
 	"alidade/sandbox/travel/compact"
 )
@@ -18,12 +19,25 @@ var panelMix = compact.Mix{4, 3, 3}
 
 // dataset is what a run learns from and is judged on.
 type dataset struct {
-	hash    string // of the artifact
-	world   *compact.World
-	panel   []*compact.Query // held out
-	panelID string           // arms with another one are not comparable
-	traces  []compact.Trace  // of the expert, filtered
-	prompts []*compact.Query // of RL
+	hash       string // of the artifact
+	world      *compact.World
+	test       panel            // held out
+	validation panel            // held out, picks the best checkpoint; may be empty
+	traces     []compact.Trace  // of the expert, filtered
+	prompts    []*compact.Query // of RL
+
+	qa        *qa.World
+	questions []*qa.Question // held out
+	lessons   []*qa.Question // in SFT
+	oodID     string
+}
+
+// panel is a fixed set of queries.
+type panel struct {
+	name    string
+	id      string // arms with another one are not comparable
+	queries []*compact.Query
+	words   []uint64 // that tell its random streams from the test panel's
 }
 
 // dataKey is what a dataset depends on.
@@ -38,6 +52,9 @@ type dataKey struct {
 	Noise        float64
 	Success      bool // keep only traces that succeed
 	Prompts      int
+	Validation   int
+	OOD          int
+	OODTraces    int
 }
 
 // makeData generates world, queries and traces. All of it follows from the
@@ -53,7 +70,8 @@ func (r *run) makeData(ctx context.Context) error {
 		return err
 	}
 	key := dataKey{Code: codeVersion, World: d.world.Travel.Hash(), Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
-		Panel: rec.Evaluation.Queries, Mix: rec.Data.Mix, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, Prompts: rec.Data.Prompts}
+		Panel: rec.Evaluation.Queries, Mix: rec.Data.Mix, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, Prompts: rec.Data.Prompts,
+		Validation: rec.Evaluation.Validation, OOD: rec.Evaluation.OOD, OODTraces: rec.Data.OODTraces}
 	if d.hash, err = hashOf(key); err != nil {
 		return err
 	}
@@ -74,11 +92,14 @@ func newDataset(rec *ablation.Recipe) (*dataset, error) {
 	sets, err := w.Queries(rec.Data.Seed, rec.Environment.BudgetFactor,
 		compact.QuerySet{N: rec.Evaluation.Queries, Mix: panelMix},
 		compact.QuerySet{N: rec.SFT.Traces, Mix: mix},
-		compact.QuerySet{N: rec.Data.Prompts, Mix: mix})
+		compact.QuerySet{N: rec.Data.Prompts, Mix: mix},
+		compact.QuerySet{N: rec.Evaluation.Validation, Mix: panelMix})
 	if err != nil {
 		return nil, err
 	}
-	d := &dataset{world: w, panel: sets[0], prompts: sets[2]}
+	d := &dataset{world: w, test: panel{name: "test", queries: sets[0]}, prompts: sets[2],
+		validation: panel{name: "validation", queries: sets[3], words: []uint64{1}}, qa: qa.NewWorld(rec.Data.Seed)}
+	d.questions, d.lessons = d.qa.Split(rec.Evaluation.OOD, rec.Data.OODTraces)
 	for i, q := range sets[1] {
 		t := w.Expert(q, rec.SFT.Noise, rec.Data.Seed, uint64(i))
 		if !rec.SFT.FilterSuccess || w.Judge(t).Success {
@@ -88,11 +109,20 @@ func newDataset(rec *ablation.Recipe) (*dataset, error) {
 	if len(d.traces) == 0 {
 		return nil, fmt.Errorf("none of %d traces succeeds: lower sft.noise (%g) or turn sft.filter_success off", rec.SFT.Traces, rec.SFT.Noise)
 	}
-	keys := []any{w.Travel.Hash()}
-	for _, q := range d.panel {
+	for _, p := range []*panel{&d.test, &d.validation} {
+		keys := []any{w.Travel.Hash()}
+		for _, q := range p.queries {
+			keys = append(keys, q.Key)
+		}
+		if p.id, err = hashOf(keys); err != nil {
+			return nil, err
+		}
+	}
+	keys := []string{d.qa.Hash()}
+	for _, q := range d.questions {
 		keys = append(keys, q.Key)
 	}
-	d.panelID, err = hashOf(keys)
+	d.oodID, err = hashOf(keys)
 	return d, err
 }
 
@@ -105,7 +135,7 @@ func (d *dataset) record(dir string) (map[string]any, error) {
 		train = append(train, t.Query)
 		words.WriteString(compact.Show(d.world.Write(t, uint64(i)).Tokens) + "\n")
 	}
-	for name, queries := range map[string][]*compact.Query{"panel.jsonl": d.panel, "sft.jsonl": train, "prompts.jsonl": d.prompts} {
+	for name, queries := range map[string][]*compact.Query{"panel.jsonl": d.test.queries, "validation.jsonl": d.validation.queries, "sft.jsonl": train, "prompts.jsonl": d.prompts} {
 		if err := writeQueries(filepath.Join(dir, name), queries); err != nil {
 			return nil, err
 		}
@@ -113,7 +143,7 @@ func (d *dataset) record(dir string) (map[string]any, error) {
 	if err := os.WriteFile(filepath.Join(dir, "traces.txt"), []byte(words.String()), 0o644); err != nil {
 		return nil, err
 	}
-	return map[string]any{"cities": d.world.Cities(), "panel": len(d.panel), "traces": len(d.traces), "prompts": len(d.prompts), "panel_hash": d.panelID}, nil
+	return map[string]any{"cities": d.world.Cities(), "panel": len(d.test.queries), "validation": len(d.validation.queries), "questions": len(d.questions), "question_traces": len(d.lessons), "traces": len(d.traces), "prompts": len(d.prompts), "panel_hash": d.test.id}, nil
 }
 
 func writeQueries(path string, queries []*compact.Query) error {

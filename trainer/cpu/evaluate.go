@@ -16,42 +16,55 @@ type exam struct {
 	Trajectories []trainer.Trajectory  `json:"-"`
 }
 
-// examine has a model answer the panel: samples rollouts a query at the
-// evaluation temperature, and one greedy. The environment is clean and the
-// judge strict, whatever the recipe trains with; labels and random numbers are
-// the same at every step, so that checkpoints differ by what they learned.
-// With keep, the first sampled rollout of each query is recorded.
+// examine has a model answer the panels: samples rollouts a query at the
+// evaluation temperature, and one greedy on the test panel. The environment is
+// clean and the judge strict, whatever the recipe trains with; labels and
+// random numbers are the same at every step, so that checkpoints differ by
+// what they learned. With keep, the first sampled rollout of each query is
+// recorded.
 func (r *run) examine(m *nn.Model, policy string, samples int, keep bool) (*exam, error) {
 	sm, err := newSampler(m, 1)
 	if err != nil {
 		return nil, err
 	}
 	e := &exam{Metrics: map[string]float64{}}
-	sampled := r.sittings(samples)
-	seed := sandbox.Mix(r.recipe.Data.Seed, r.spec.Seed, forPanelRollouts)
-	err = sm.play(sampled, nn.Sampling{Temperature: r.recipe.Evaluation.Temperature}, func(i int) uint64 {
-		return nn.Stream(seed, uint64(sampled[i].group), uint64(sampled[i].index))
-	})
-	if err != nil {
-		return nil, err
+	for _, s := range []struct {
+		panel       *panel
+		samples     int
+		temperature float64
+	}{
+		{&r.data.test, samples, r.recipe.Evaluation.Temperature},
+		{&r.data.test, 1, 0},
+		{&r.data.validation, 1, r.recipe.Evaluation.Temperature},
+	} {
+		if len(s.panel.queries) == 0 {
+			continue
+		}
+		all := r.sittings(s.panel, s.samples)
+		seed := sandbox.Mix(append([]uint64{r.recipe.Data.Seed, r.spec.Seed, forPanelRollouts}, s.panel.words...)...)
+		err := sm.play(all, nn.Sampling{Temperature: s.temperature}, func(i int) uint64 {
+			return nn.Stream(seed, uint64(all[i].group), uint64(all[i].index))
+		})
+		if err != nil {
+			return nil, err
+		}
+		mode := "sampled"
+		if s.temperature == 0 {
+			mode = "greedy"
+		}
+		r.grade(e, s.panel, all, policy, mode, s.samples, keep && s.panel == &r.data.test && mode == "sampled")
 	}
-	greedy := r.sittings(1)
-	if err := sm.play(greedy, nn.Sampling{}, func(int) uint64 { return 0 }); err != nil {
-		return nil, err
-	}
-	r.grade(e, sampled, policy, "sampled", samples, keep)
-	r.grade(e, greedy, policy, "greedy", 1, false)
-	return e, nil
+	return e, r.examineOOD(e, sm, policy, samples, keep)
 }
 
-// sittings opens samples clean episodes for each query of the panel.
-func (r *run) sittings(samples int) []*rollout {
+// sittings opens samples clean episodes for each query of a panel.
+func (r *run) sittings(p *panel, samples int) []*rollout {
 	env := &r.recipe.Environment
 	var out []*rollout
-	for g, q := range r.data.panel {
+	for g, q := range p.queries {
 		for i := range samples {
-			s := r.data.world.NewSession(q, compact.SessionConfig{
-				Labels: sandbox.Mix(r.recipe.Data.Seed, forPanelLabels, uint64(g)), MaxTurns: env.MaxTurns, MaxTokens: env.MaxTokens})
+			labels := sandbox.Mix(append([]uint64{r.recipe.Data.Seed, forPanelLabels, uint64(g)}, p.words...)...)
+			s := r.data.world.NewSession(q, compact.SessionConfig{Labels: labels, MaxTurns: env.MaxTurns, MaxTokens: env.MaxTokens})
 			out = append(out, &rollout{query: q, group: g, index: i, s: s, ep: s})
 		}
 	}
@@ -59,8 +72,8 @@ func (r *run) sittings(samples int) []*rollout {
 }
 
 // grade adds the outcome of finished rollouts to the exam.
-func (r *run) grade(e *exam, all []*rollout, policy, mode string, samples int, keep bool) {
-	res := ablation.EvalResult{Run: r.spec.Run, Panel: "test", Policy: policy, Mode: mode, Samples: samples, Hash: r.data.panelID}
+func (r *run) grade(e *exam, p *panel, all []*rollout, policy, mode string, samples int, keep bool) {
+	res := ablation.EvalResult{Run: r.spec.Run, Panel: p.name, Policy: policy, Mode: mode, Samples: samples, Hash: p.id}
 	t := tally{}
 	for _, o := range all {
 		o.judged = o.s.Judgement()
@@ -81,10 +94,15 @@ func (r *run) grade(e *exam, all []*rollout, policy, mode string, samples int, k
 		}
 	}
 	e.Results = append(e.Results, res)
-	if mode == "greedy" {
+	switch {
+	case p != &r.data.test:
+		e.Metrics["eval/"+p.name] = t.mean("success")
+		return
+	case mode == "greedy":
 		e.Metrics["eval/success_greedy"] = t.mean("success")
 		return
 	}
+	votes(e.Metrics, "eval/", ballots(all))
 	for name, metric := range map[string]string{"success": "eval/success", "delivery": "eval/delivery", "cs_micro": "eval/cs_micro", "cs_macro": "eval/cs_macro",
 		"hard_micro": "eval/hard_micro", "hard_macro": "eval/hard_macro", "tool_calls": "eval/tool_calls", "tokens": "eval/tokens",
 		"format_error": "eval/format_error", "overlong": "eval/overlong",

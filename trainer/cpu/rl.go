@@ -72,7 +72,7 @@ func (r *run) newLearner() (*learner, error) {
 
 // afterStep evaluates and checkpoints when it is time to.
 func (r *run) afterStep(l *learner, total int) error {
-	last := r.step == int64(total)
+	last, asked := r.step == int64(total), false
 	if last || r.step%int64(r.recipe.Evaluation.Every) == 0 {
 		samples := 1
 		if last {
@@ -82,11 +82,17 @@ func (r *run) afterStep(l *learner, total int) error {
 		if err != nil {
 			return fmt.Errorf("evaluate: %w", err)
 		}
+		r.oodChange(e)
 		if err := errors.Join(r.publish(e, r.step), r.out.Points(r.step, e.Metrics)); err != nil {
 			return err
 		}
+		asked = r.consider(e)
+		if last {
+			if err := r.crown(e); err != nil {
+				return fmt.Errorf("best checkpoint: %w", err)
+			}
+		}
 	}
-	asked := false
 	select {
 	case <-r.save:
 		asked = true

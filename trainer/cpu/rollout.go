@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 
+	"alidade/sandbox/qa"
 	"alidade/sandbox/travel"
 	"alidade/sandbox/travel/compact"
 	"alidade/trainer"
@@ -18,8 +19,9 @@ type episode interface {
 
 // rollout is one sampled episode and what became of it.
 type rollout struct {
-	ep      episode          // s, or a question
+	ep      episode          // s or q
 	s       *compact.Session // a trip; nil for a question
+	q       *qa.Session      // a question; nil for a trip
 	query   *compact.Query
 	group   int // index of its prompt in the batch
 	index   int // 0-based in the group

@@ -36,6 +36,9 @@ type run struct {
 	data  *dataset
 	start *stage // the SFT checkpoint that RL starts from
 	step  int64  // last finished RL step
+
+	best   best
+	sftOOD float64 // out-of-domain accuracy of the SFT checkpoint
 }
 
 // train goes through the stages.
@@ -55,6 +58,9 @@ func (r *run) train(ctx context.Context) error {
 	}
 	if r.start, err = r.sft(ctx, base); err != nil {
 		return fmt.Errorf("sft: %w", err)
+	}
+	if err := r.pickPrompts(ctx); err != nil {
+		return fmt.Errorf("pass rates: %w", err)
 	}
 	if err := r.baselines(ctx, 0); err != nil {
 		return fmt.Errorf("baselines: %w", err)

@@ -62,7 +62,7 @@ func (r *run) sft(ctx context.Context, base stage) (*stage, error) {
 		return nil, err
 	}
 	data := dataKey{Code: codeVersion, World: r.data.world.Travel.Hash(), Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
-		Panel: rec.Evaluation.Queries, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess}
+		Panel: rec.Evaluation.Queries, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, OODTraces: rec.Data.OODTraces}
 	key := sftKey{Code: codeVersion, Data: data, Shape: r.shape, Base: base.hash,
 		Epochs: rec.SFT.Epochs, LR: rec.SFT.LR, Batch: rec.SFT.Batch, Seed: r.spec.Seed, Kernel: rec.Trainer.Kernel}
 	live := false
@@ -79,7 +79,7 @@ func (r *run) sft(ctx context.Context, base stage) (*stage, error) {
 		if err := nn.SaveCheckpoint(filepath.Join(dir, policyFile), base.model, nil, nil); err != nil {
 			return nil, err
 		}
-		return map[string]any{"steps": steps, "traces": len(r.data.traces), "last_loss": losses[len(losses)-1].Loss},
+		return map[string]any{"steps": steps, "traces": len(r.data.traces), "question_traces": len(r.data.lessons), "last_loss": losses[len(losses)-1].Loss},
 			writeJSON(filepath.Join(dir, lossFile), losses)
 	})
 	if err != nil {
@@ -105,14 +105,14 @@ func (r *run) load(dir string) (*stage, error) {
 // sftSteps is the number of optimizer steps of SFT, 0 for none.
 func (r *run) sftSteps() int {
 	s := &r.recipe.SFT
-	return max(1, int(math.Ceil(float64(len(r.data.traces))*s.Epochs/float64(s.Batch))))
+	return max(1, int(math.Ceil(float64(len(r.data.traces)+len(r.data.lessons))*s.Epochs/float64(s.Batch))))
 }
 
 // traceLesson goes through the traces in a new order at each pass. Ids and
 // cities are labelled anew at every use: the same few hundred traces would be
 // learned by heart otherwise.
 func (r *run) traceLesson(steps int, seed uint64, report func(lessonPoint) error) lesson {
-	traces, n := r.data.traces, r.recipe.SFT.Batch
+	d, n := r.data, r.recipe.SFT.Batch
 	return lesson{
 		steps:    steps,
 		schedule: nn.Schedule{Kind: "cosine", Peak: r.recipe.SFT.LR, Floor: r.recipe.SFT.LR / 50, Warmup: int64(min(20, steps/10)), Total: int64(steps)},
@@ -120,7 +120,12 @@ func (r *run) traceLesson(steps int, seed uint64, report func(lessonPoint) error
 			out := make([]compact.Script, n)
 			for i := range out {
 				use := step*n + i
-				out[i] = r.data.world.Write(traces[nth(use, len(traces), seed)], sandbox.Mix(seed, uint64(use)))
+				which, labels := nth(use, len(d.traces)+len(d.lessons), seed), sandbox.Mix(seed, uint64(use))
+				if which < len(d.traces) {
+					out[i] = d.world.Write(d.traces[which], labels)
+				} else {
+					out[i] = d.qa.Write(d.lessons[which-len(d.traces)], labels)
+				}
 			}
 			return out
 		},

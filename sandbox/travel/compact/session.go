@@ -2,6 +2,7 @@ package compact
 
 import (
 	"fmt"
+	"slices"
 
 	"alidade/sandbox/travel"
 	"alidade/trainer"
@@ -82,6 +83,16 @@ func (s *Session) Calls() int { return s.calls }
 
 // Injected is the number of calls that an injected failure answered.
 func (s *Session) Injected() int { return s.injected }
+
+// Answer names the plan by what it picks, whatever the order and the labels,
+// for counting votes; "" for no plan.
+func (s *Session) Answer() string {
+	if s.end != travel.EndAnswer || len(s.picks) == 0 {
+		return ""
+	}
+	picks := slices.SortedStableFunc(slices.Values(s.picks), func(a, b pickOf) int { return a.slot - b.slot })
+	return fmt.Sprint(picks)
+}
 
 // Passes says under which profiles the finished plan passes in full.
 func (s *Session) Passes() map[string]bool { return s.ep.Passes() }

@@ -1,0 +1,96 @@
+package qa
+
+import (
+	"slices"
+	"testing"
+
+	"alidade/sandbox/travel/compact"
+)
+
+// play feeds what the policy says in a script to a fresh session.
+func play(w *World, q *Question, labels uint64, script compact.Script) *Session {
+	s := w.NewSession(q, Config{Labels: labels})
+	for i, t := range script.Tokens {
+		if script.Own[i] {
+			s.Feed(t)
+		}
+	}
+	return s
+}
+
+func TestWrittenAnswersAreRight(t *testing.T) {
+	w := NewWorld(3)
+	held, train := w.Split(80, 60)
+	if len(held) != 80 || len(train) != 60 {
+		t.Fatalf("%d held out, %d to train on", len(held), len(train))
+	}
+	count := map[string]int{}
+	for i, q := range append(slices.Clone(held), train...) {
+		count[q.Kind]++
+		script := w.Write(q, uint64(i))
+		s := play(w, q, uint64(i), script)
+		if !s.Correct() || s.FormatError() != "" || !slices.Equal(s.Script().Tokens, script.Tokens) {
+			t.Fatalf("%s %q: %s is wrong: %s", q.Kind, q.Text, compact.Show(script.Tokens), s.FormatError())
+		}
+		if p := s.Prompt(); p[len(p)-1] != compact.TokGo || len(p) > 6 {
+			t.Fatalf("prompt %s", compact.Show(p))
+		}
+		tr := s.Trajectory(nil, nil)
+		if !tr.Success || tr.ToolCalls != len(q.calls) || len(tr.Turns) != len(q.calls)+1 {
+			t.Fatalf("record %+v", tr)
+		}
+	}
+	for _, k := range Kinds {
+		if count[k] < 20 {
+			t.Errorf("%d questions of kind %s", count[k], k)
+		}
+	}
+	for _, q := range train {
+		if q.kind == unseen {
+			t.Error("a trace shows the unseen tool")
+		}
+	}
+}
+
+func TestWrongAnswersAndBrokenForm(t *testing.T) {
+	w := NewWorld(3)
+	held, _ := w.Split(8, 0)
+	for i, q := range held {
+		script := w.Write(q, 5)
+		n := len(script.Tokens)
+		for name, change := range map[string]func([]compact.Token){
+			"another id":   func(x []compact.Token) { x[n-2] = compact.IDWord((int(x[n-2]-compact.TokID) + 1) % compact.IDTokens) },
+			"no end":       func(x []compact.Token) { x[n-1] = compact.TokGo },
+			"id not shown": func(x []compact.Token) { x[n-2] = compact.TokGo },
+		} {
+			changed := compact.Script{Tokens: slices.Clone(script.Tokens), Own: script.Own}
+			change(changed.Tokens)
+			if s := play(w, q, 5, changed); s.Correct() {
+				t.Errorf("question %d: %s counts as right", i, name)
+			}
+		}
+		s := w.NewSession(q, Config{MaxTurns: 2})
+		for range 2 {
+			s.Feed(compact.ToolWord(compact.ToolHotels))
+			s.Feed(compact.CityWord(0))
+		}
+		if _, done := s.Feed(compact.TokPlan); !done || s.Correct() {
+			t.Errorf("question %d goes on after its last turn", i)
+		}
+	}
+}
+
+// The panel, its labels and its world follow from the seed.
+func TestQuestionsRepeat(t *testing.T) {
+	a, _ := NewWorld(1).Split(40, 10)
+	b, _ := NewWorld(1).Split(40, 99)
+	c, _ := NewWorld(2).Split(40, 10)
+	for i := range a {
+		if a[i].Key != b[i].Key {
+			t.Fatal("the panel depends on how many traces there are")
+		}
+	}
+	if a[0].Key == c[0].Key {
+		t.Error("two seeds, one question")
+	}
+}
