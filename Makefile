@@ -58,8 +58,8 @@ test-all: test ## and the slow drills: long fuzzing, 50 kills, the whole demo
 bench: build ## the promised numbers, printed with the machine
 	scripts/bench.sh
 
-screenshots: build ## pictures of every page, both themes, both widths, into docs/screenshots
-	ALIDADE_SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -timeout 20m -run TestScreenshots ./server
+screenshots: build ## pictures of every page of the data folder (after make demo), both themes and widths, into docs/screenshots
+	ALIDADE_BIN=$(CURDIR)/bin/alidade ALIDADE_DATA="$(abspath $(DATA))" ALIDADE_SCREENSHOTS=$(CURDIR)/docs/screenshots go test -count=1 -timeout 20m -run TestScreenshots ./server
 
 clean: ## remove what was built (never the data folder)
 	rm -rf bin static/dist/* node_modules

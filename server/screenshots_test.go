@@ -1,10 +1,17 @@
 package server_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +99,7 @@ func pagesOf(t *testing.T, data string) map[string]string {
 		t.Fatal(err)
 	}
 	for _, h := range heads {
-		if len(h.Failed) > 0 && len(h.Failed) < 5 && h.ToolCalls > 3 {
+		if len(h.Failed) > 0 && len(h.Failed) < 5 && h.ToolCalls > 3 && h.Advantage != nil && *h.Advantage != 0 {
 			pages["trajectory"] = fmt.Sprintf("/runs/%d/trajectories/%s", h.Run, h.ID)
 			pages["group"] = fmt.Sprintf("/runs/%d/groups/%s", h.Run, h.Group)
 			break
@@ -116,9 +123,58 @@ func shoot(ctx context.Context, url string, width int64, theme, file string) err
 	if err != nil {
 		return err
 	}
-	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	shot, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, png, 0o644)
+	small, err := shrink(shot, width)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, small, 0o644)
+}
+
+// shrink cuts a very long page and keeps the picture's 256 commonest colours:
+// a page has few, and the repository keeps the pictures.
+func shrink(src []byte, width int64) ([]byte, error) {
+	full, err := png.Decode(bytes.NewReader(src))
+	if err != nil {
+		return nil, err
+	}
+	b := full.Bounds()
+	most := 2200
+	if width < 600 {
+		most = 2600
+	}
+	b.Max.Y = min(b.Max.Y, b.Min.Y+most)
+	count := map[color.RGBA]int{}
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			count[color.RGBAModel.Convert(full.At(x, y)).(color.RGBA)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(count), func(p, q color.RGBA) int {
+		return cmp.Or(count[q]-count[p], int(p.R)-int(q.R), int(p.G)-int(q.G), int(p.B)-int(q.B))
+	})
+	var palette color.Palette
+	for _, c := range colours[:min(len(colours), 256)] {
+		palette = append(palette, c)
+	}
+	out := image.NewPaletted(b, palette)
+	nearest := map[color.RGBA]uint8{}
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			c := color.RGBAModel.Convert(full.At(x, y)).(color.RGBA)
+			i, ok := nearest[c]
+			if !ok {
+				i = uint8(palette.Index(c))
+				nearest[c] = i
+			}
+			out.SetColorIndex(x, y, i)
+		}
+	}
+	var buf bytes.Buffer
+	enc := png.Encoder{CompressionLevel: png.BestCompression}
+	err = enc.Encode(&buf, out)
+	return buf.Bytes(), err
 }
