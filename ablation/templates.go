@@ -25,6 +25,7 @@ func Templates() []Template {
 		return Study{Name: name, Question: question, Template: id, Base: base, Factors: factors, Design: DesignGrid, Seeds: seeds, Metric: "eval/success", MinDifference: 0.05}
 	}
 	rewards := Factor{Key: "reward.kind", Name: "reward", Levels: []any{"SUM", "MACRO", "SUCCESS", "CURRICULUM"}}
+	algorithms := Factor{Key: "algorithm.kind", Name: "algorithm", Levels: []any{"grpo", "dapo", "arpo"}}
 	scale := Factor{Key: "model.size", Name: "scale", Levels: []any{"nano", "small", "medium"}}
 	three := []uint64{1, 2, 3}
 	return []Template{
@@ -32,9 +33,15 @@ func Templates() []Template {
 			Study: study("star-table-1-quick", "rewards", "Which reward design lifts success most at the smallest proxy scale?", quick, []uint64{1, 2}, rewards)},
 		{ID: "star-table-1", Title: "Table 1", What: "reward × scale", Source: star,
 			Study: study("star-table-1", "table-1", "Does the best reward depend on the scale of the policy?", quick, three, rewards, scale)},
+		{ID: "star-table-2-quick", Title: "Table 2", What: "out of domain", Source: star,
+			Study: outOfDomain(study("star-table-2-quick", "out-of-domain", "What does RL on trips do to answers out of its domain, and does the reward matter?", quick, three, rewards))},
 		{ID: "star-table-3-quick", Title: "Table 3", What: "difficulty mix", Source: star,
 			Study: study("star-table-3-quick", "difficulty", "Does a mix of difficulties teach more than any one of them?", curriculum, three,
 				Factor{Key: "data.mix", Name: "difficulty", Levels: []any{"1:0:0", "0:1:0", "0:0:1", "4:3:3"}})},
+		{ID: "star-table-4-quick", Title: "Algorithms", What: "algorithm at one scale, from Table 4", Source: star,
+			Study: study("star-table-4-quick", "algorithms", "Which algorithm lifts success most at the smallest proxy scale?", macro, three, algorithms)},
+		{ID: "star-table-4", Title: "Table 4", What: "algorithm × scale", Source: star,
+			Study: study("star-table-4", "table-4", "Does the best algorithm depend on the scale of the policy?", macro, three, algorithms, scale)},
 		{ID: "star-figure-4-quick", Title: "Figure 4", What: "policy scale", Source: star,
 			Study: study("star-figure-4-quick", "scale", "How does success after RL grow with the size of the policy?", with(func(r *Recipe) { r.Reward.Kind = "MACRO"; r.SFT.Control = false }), three, scale)},
 		{ID: "star-figure-5-quick", Title: "Figure 5", What: "data size", Source: star,
@@ -51,6 +58,13 @@ func Templates() []Template {
 					{Key: "algorithm.norm_adv_by_std", Name: "divide by SD", Levels: []any{true, false}},
 				}, Design: DesignOneFactor, Seeds: three, Metric: "eval/success", MinDifference: 0.05}},
 	}
+}
+
+// outOfDomain judges a study on questions of which SFT saw a few and RL none.
+func outOfDomain(s Study) Study {
+	s.Base.Data.OODTraces, s.Base.Evaluation.OOD = 60, 256
+	s.Metric = "ood/accuracy"
+	return s
 }
 
 // TemplateByID returns a study template.
