@@ -170,7 +170,9 @@ func designText(st ablation.Study, arms int) string {
 		parts = append(parts, fmt.Sprintf("%s on %s policy: groups of %d, %d prompts a step, %d RL steps%s.",
 			strings.ToUpper(r.Algorithm.Kind), article(r.Model.Size), r.Algorithm.GroupSize, r.Algorithm.PromptsPerStep, r.Budget.Steps, normText(r.Algorithm)))
 	}
-	if r.Evaluation.Queries > 0 {
+	if r.Trainer.Kind == "solver" {
+		parts = append(parts, fmt.Sprintf("No policy: %s plans for at most %d queries, %s checks.", r.Data.Plans, r.Data.Prompts, r.Reward.Profile))
+	} else if r.Evaluation.Queries > 0 {
 		parts = append(parts, fmt.Sprintf("Primary metric, fixed in advance: %s on %d held-out queries, %s checks, temperature %s.",
 			metric(st.Metric).Name, r.Evaluation.Queries, r.Reward.Profile, trimZero(fmt.Sprintf("%.2f", r.Evaluation.Temperature))))
 	}
