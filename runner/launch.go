@@ -80,6 +80,9 @@ func (l *life) launch(ctx context.Context) error {
 		return fmt.Errorf("the trainer could not be started: %w", err)
 	}
 	l.attempt.PID = l.handle.PID
+	if l.handle.Place != "" {
+		l.attempt.Device = l.handle.Place
+	}
 	if err := r.writer.EndAttempt(ctx, l.attempt); err != nil { // only to show: shim.json has it too
 		r.log.Error("record process", "run", run.ID, "err", err)
 	}

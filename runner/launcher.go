@@ -62,6 +62,13 @@ type Ending struct {
 	Text string // in words, with the cluster's own
 }
 
+// A Waiter is a Launcher whose attempts may wait for long before they start.
+type Waiter interface {
+	// Waiting tells what an attempt that has not started waits for; false when
+	// it has.
+	Waiting(ctx context.Context, h Handle) (why string, waiting bool)
+}
+
 // A Sweeper is a Launcher that can find what an ended attempt left behind.
 type Sweeper interface {
 	// Leftovers lists the processes of an attempt that still run, and signals
@@ -75,6 +82,8 @@ type Handle struct {
 	Dir string
 	PID int // of the trainer on this machine, to show; 0 = unknown
 	Ref string
+
+	Place string // where it runs, to show: "slurm job 12 on n3"; "" = on the leased devices
 }
 
 // Liveness is what is known about a started attempt.

@@ -71,6 +71,7 @@ func (r *Runner) claim(run ablation.Run) (l *life, claimed bool) {
 func (l *life) leave() {
 	l.r.mu.Lock()
 	delete(l.r.live, l.run.ID)
+	delete(l.r.handed, l.run.ID)
 	l.r.mu.Unlock()
 	l.r.cfg.Devices.Release(l.lease)
 	l.r.estimates.left(l.run)
@@ -430,6 +431,14 @@ func appendEvent(path string, e trainer.Event) error {
 
 // alarm raises what the watch finds.
 func (l *life) alarm(ctx context.Context, now time.Time) {
+	if w, ok := l.r.cfg.Launcher.(Waiter); ok && l.run.State == ablation.Starting {
+		why, waiting := w.Waiting(ctx, l.handle)
+		l.r.waits(l.run.ID, why)
+		if waiting {
+			l.watch.heard = now // silence begins with the start
+			return
+		}
+	}
 	if l.run.State == ablation.Stopping {
 		return
 	}

@@ -86,10 +86,11 @@ type Runner struct {
 	base      context.Context // of Run, which owns the lives; nil before
 	live      map[ablation.RunID]*life
 	lost      map[ablation.RunID]*lostRun
-	halted    bool                    // no run is started any more
-	fullUntil time.Time               // a launch found the disk full, whatever its free space says
-	diskTold  bool                    // the alert about a full disk was given
-	reserved  map[string]*reservation // by kind of device, from the last pass
+	handed    map[ablation.RunID]string // to a cluster: what they wait for there
+	halted    bool                      // no run is started any more
+	fullUntil time.Time                 // a launch found the disk full, whatever its free space says
+	diskTold  bool                      // the alert about a full disk was given
+	reserved  map[string]*reservation   // by kind of device, from the last pass
 	status    Status
 }
 
@@ -129,7 +130,7 @@ func New(c Config) (*Runner, error) {
 		saved: saved{path: filepath.Join(data, savedFile)},
 		hook:  newHook(c.Settings.Webhook, c.Logger),
 		live:  make(map[ablation.RunID]*life),
-		lost:  make(map[ablation.RunID]*lostRun),
+		lost:  make(map[ablation.RunID]*lostRun), handed: make(map[ablation.RunID]string),
 	}, nil
 }
 

@@ -29,7 +29,22 @@ func (r *Runner) Status() Status {
 	defer r.mu.Unlock()
 	s := r.status
 	s.Waiting = maps.Clone(s.Waiting)
+	if len(r.handed) > 0 && s.Waiting == nil {
+		s.Waiting = make(map[ablation.RunID]string)
+	}
+	maps.Copy(s.Waiting, r.handed)
 	return s
+}
+
+// waits notes what a run that was handed to a cluster waits for there.
+func (r *Runner) waits(id ablation.RunID, why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if why == "" {
+		delete(r.handed, id)
+		return
+	}
+	r.handed[id] = why
 }
 
 // pass starts what can be started: larger priority first, then the older.

@@ -114,7 +114,11 @@ func (l *life) settle(ctx context.Context) {
 		v.cause += "; " + d.words
 	}
 	if v.code != "" {
-		l.alert(ctx, trainer.Alert{Level: "bad", Code: v.code, Text: withLines(v.cause, v.evidence)})
+		level := "bad"
+		if d.again || v.code == "cancelled" {
+			level = "warn"
+		}
+		l.alert(ctx, trainer.Alert{Level: level, Code: v.code, Text: withLines(v.cause, v.evidence)})
 	}
 	l.attempt.Code, l.attempt.Evidence = v.code, strings.Join(v.evidence, "\n")
 	l.account(ctx)
@@ -139,6 +143,9 @@ func (l *life) end(ctx context.Context, state ablation.State, cause string, exit
 	a.State, a.Cause, a.EndedAt = state, cause, time.Now()
 	if exit != nil {
 		a.ExitCode, a.Signal, a.EndedAt = &exit.ExitCode, exit.Signal, exit.Ended
+		if _, ok := l.r.cfg.Launcher.(Queuer); ok && !exit.Started.IsZero() {
+			a.StartedAt = exit.Started // the cluster's queue does not count
+		}
 	}
 	l.attempt = a
 	l.patiently(ctx, "end attempt", func(ctx context.Context) error { return l.r.writer.EndAttempt(ctx, a) })

@@ -3,7 +3,9 @@
 package launchertest
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -59,8 +61,9 @@ func (s suite) start(t *testing.T, l runner.Launcher, script string, env ...stri
 		t.Fatalf("Start: %v", err)
 	}
 	t.Cleanup(func() {
-		_ = l.Signal(t.Context(), h, syscall.SIGKILL)
-		s.wait(t, "end", func() bool { return l.Alive(t.Context(), h) == runner.Gone })
+		ctx := context.Background() // the test's own has ended
+		_ = l.Signal(ctx, h, syscall.SIGKILL)
+		s.wait(t, "end", func() bool { return l.Alive(ctx, h) == runner.Gone })
 	})
 	return h
 }
@@ -120,9 +123,14 @@ func (s suite) environment(t *testing.T) {
 }
 
 func (s suite) missing(t *testing.T) {
-	_, err := s.make(t).Start(t.Context(), runner.Launch{Dir: t.TempDir(), Argv: []string{"/nowhere/trainer"}})
-	if err == nil || !strings.Contains(err.Error(), "/nowhere/trainer") {
-		t.Errorf("Start of a missing program = %v, want an error that names it", err)
+	l, dir := s.make(t), t.TempDir()
+	h, err := l.Start(t.Context(), runner.Launch{Dir: dir, Argv: []string{"/nowhere/trainer"}})
+	words := fmt.Sprint(err)
+	if err == nil { // one that queues knows it only when the job starts
+		words = s.exit(t, l, h).Error
+	}
+	if !strings.Contains(words, "/nowhere/trainer") {
+		t.Errorf("Start of a missing program = %q, want an error that names it", words)
 	}
 }
 
@@ -136,6 +144,7 @@ func (s suite) attach(t *testing.T) {
 	if got := other.Alive(t.Context(), found); got != runner.Alive {
 		t.Fatalf("Alive = %s, want alive", got)
 	}
+	s.says(t, found, "up") // one that queues cancels a job that has not started
 	if err := other.Signal(t.Context(), found, syscall.SIGTERM); err != nil {
 		t.Fatalf("Signal: %v", err)
 	}

@@ -30,6 +30,9 @@ type Handle struct {
 	TrainerPID   int       `json:"trainer_pid"` // 0 = not started yet; also its process group
 	TrainerTicks uint64    `json:"trainer_start_ticks,omitempty"`
 	Started      time.Time `json:"started"`
+	Host         string    `json:"host,omitempty"`
+	Job          string    `json:"job,omitempty"` // of the cluster
+	Left         time.Time `json:"left,omitzero"` // in a cluster's job: when nothing of it ran any more
 }
 
 // Exit is the content of exit.json: how the trainer ended.
@@ -43,6 +46,7 @@ type Exit struct {
 	SysS      float64   `json:"sys_s"`
 	OOMKills  int64     `json:"oom_kills,omitempty"` // of the out-of-memory killer meanwhile, in this control group or else on this machine
 	Error     string    `json:"error,omitempty"`     // why it could not be started
+	Because   string    `json:"because,omitempty"`   // why the shim itself asked it to end: "time-limit"
 }
 
 // ErrClaimed says that the attempt's folder belongs to someone else: another

@@ -46,13 +46,20 @@ func Main(args []string) int {
 	flags := flag.NewFlagSet("alidade shim", flag.ContinueOnError)
 	flags.StringVar(&s.dir, "dir", "", "the attempt's folder")
 	flags.DurationVar(&s.grace, "grace", 2*time.Second, "time between SIGTERM and SIGKILL for processes the trainer left behind")
+	job := flags.String("job", "", "in a cluster's job: the file that says what to run")
 	if err := flags.Parse(args); err != nil {
 		return codeUsage
 	}
-	s.argv = flags.Args()
-	if s.dir == "" || len(s.argv) == 0 {
-		fmt.Fprintln(os.Stderr, "usage: alidade shim --dir DIR -- argv…")
+	s.argv, s.env = flags.Args(), os.Environ()
+	if s.dir == "" || (len(s.argv) == 0) == (*job == "") {
+		fmt.Fprintln(os.Stderr, "usage: alidade shim --dir DIR -- argv…, or --dir DIR --job FILE")
 		return codeUsage
+	}
+	if *job != "" {
+		if err := s.loadJob(*job); err != nil {
+			fmt.Fprintln(os.Stderr, "alidade shim:", err)
+			return codeUsage
+		}
 	}
 	err := s.run()
 	switch {
@@ -69,9 +76,14 @@ func Main(args []string) int {
 type shim struct {
 	dir   string
 	argv  []string
+	env   []string
 	grace time.Duration
+	job   Job
+	inJob bool
 
 	handle  Handle
+	exit    Exit
+	limited time.Time // when the job's time was nearly up
 	signals chan os.Signal
 	told    time.Time // when the whole group was last asked to end
 }
@@ -87,20 +99,22 @@ func (s *shim) run() error {
 
 	started := time.Now()
 	oom := oomKills()
-	s.handle = Handle{PID: os.Getpid(), BootID: BootID(), Started: started}
+	s.handle = Handle{PID: os.Getpid(), BootID: BootID(), Started: started, Job: os.Getenv("SLURM_JOB_ID")}
+	s.handle.Host, _ = os.Hostname()
 	s.handle.StartTicks, _ = StartTicks(s.handle.PID)
 	if err := claim(s.dir, s.handle); err != nil {
 		return err
 	}
-	exit := Exit{Started: started}
+	s.exit.Started = started
 	if err := s.start(); err != nil {
-		exit.ExitCode, exit.Error, exit.Ended = cannotStart, err.Error(), time.Now()
-		return replace(s.dir, ExitFile, exit)
+		s.exit.ExitCode, s.exit.Error, s.exit.Ended = cannotStart, err.Error(), time.Now()
+		return errors.Join(replace(s.dir, ExitFile, s.exit), s.leave())
 	}
 	if err := replace(s.dir, HandleFile, s.handle); err != nil {
 		s.complain(err) // an adopting server still finds us by the first record
 	}
 	status, usage := s.wait()
+	exit := &s.exit
 	exit.Ended = time.Now()
 	exit.ExitCode = status.ExitStatus()
 	if status.Signaled() {
@@ -108,9 +122,19 @@ func (s *shim) run() error {
 	}
 	exit.MaxRSSKiB, exit.UserS, exit.SysS = usage.Maxrss, seconds(usage.Utime), seconds(usage.Stime)
 	exit.OOMKills = oomKills() - oom
-	err := s.record(exit)
+	err := s.record(*exit)
 	s.sweep()
-	return err
+	return errors.Join(err, s.leave())
+}
+
+// leave notes in a cluster's job that nothing of it runs any more: those who
+// cannot see its processes read it there.
+func (s *shim) leave() error {
+	if !s.inJob {
+		return nil
+	}
+	s.handle.Left = time.Now()
+	return replace(s.dir, HandleFile, s.handle)
 }
 
 // start starts the trainer, its output appended to files: a pipe would tie it
@@ -136,7 +160,8 @@ func (s *shim) start() error {
 	}
 	defer closeFile(stderr)
 	pid, err := syscall.ForkExec(path, s.argv, &syscall.ProcAttr{
-		Env:   os.Environ(),
+		Dir:   s.job.WorkDir,
+		Env:   s.env,
 		Files: []uintptr{stdin.Fd(), stdout.Fd(), stderr.Fd()},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
@@ -170,23 +195,30 @@ func (s *shim) wait() (syscall.WaitStatus, syscall.Rusage) {
 			}
 		case <-tick.C:
 		}
+		s.beforeLimit()
 	}
 }
 
 // forward passes a signal to the trainer's whole group. SIGUSR1 and SIGUSR2
 // go to those that handle them: the others they would kill.
 func (s *shim) forward(sig syscall.Signal) {
+	if s.inCluster(sig) {
+		return
+	}
 	group := s.handle.TrainerPID
 	if sig == syscall.SIGTERM || sig == syscall.SIGINT {
 		s.told = time.Now()
 	}
 	if sig != syscall.SIGUSR1 && sig != syscall.SIGUSR2 {
 		_ = syscall.Kill(-group, sig)
+		s.passed(sig, 1)
 		return
 	}
-	for _, pid := range catchers(group, sig) {
+	to := catchers(group, sig)
+	for _, pid := range to {
 		_ = syscall.Kill(pid, sig)
 	}
+	s.passed(sig, len(to))
 }
 
 // record writes exit.json. It is the only witness of how the trainer ended,
