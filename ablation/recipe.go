@@ -119,6 +119,8 @@ type Environment struct {
 	FailureKind      string            `json:"failure_kind,omitempty"`       // unavailable (also when empty), timeout, truncated, stale, corrupted, latency, mixed
 	FailureRates     map[string]string `json:"failure_rates,omitempty"`      // tool → probability, instead of tool_failure_rate
 	FailureLatencyMS float64           `json:"failure_latency_ms,omitempty"` // mean added latency of kind latency, ms; 0 = 1000
+	Reasoning        string            `json:"reasoning,omitempty"`          // embedded trainer: reactive (also when empty), deliberative
+	ThinkBudget      int               `json:"think_budget,omitempty"`       // embedded trainer: tokens of thought an episode; 0 = 16 when deliberative
 	Form             string            `json:"form,omitempty"`               // how a language model writes: react (also when empty), tools
 	Answer           string            `json:"answer,omitempty"`             // how its answer is read: lenient (also when empty), strict
 }

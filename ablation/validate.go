@@ -170,14 +170,8 @@ func (r Recipe) rewardRules() []FieldError {
 func (r Recipe) failureRules() []FieldError {
 	e := r.Environment
 	bad := numberMap("environment.failure_rates", e.FailureRates, toolNames)
-	if r.Trainer.Kind != "cpu" {
-		return bad
-	}
-	if e.FailureKind != "" && e.FailureKind != "unavailable" {
-		bad = append(bad, FieldError{Field: "environment.failure_kind", Value: e.FailureKind, Problem: "not for trainer cpu", Allowed: "unavailable: the compact token form has one word for a failed call"})
-	}
-	if len(e.FailureRates) > 0 {
-		bad = append(bad, FieldError{Field: "environment.failure_rates", Value: fmt.Sprint(e.FailureRates), Problem: "not for trainer cpu", Allowed: "environment.tool_failure_rate, which holds for all tools"})
+	if e.ThinkBudget > 0 && e.Reasoning != "deliberative" {
+		bad = append(bad, FieldError{Field: "environment.think_budget", Value: fmt.Sprint(e.ThinkBudget), Problem: "without effect", Allowed: "0, unless environment.reasoning is deliberative"})
 	}
 	return bad
 }

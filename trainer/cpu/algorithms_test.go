@@ -85,3 +85,41 @@ func TestAlgorithmsReportTheirOwn(t *testing.T) {
 		})
 	}
 }
+
+// Failures of every kind, rates by tool, thoughts, and the random reward.
+func TestEnvironmentsRun(t *testing.T) {
+	root := t.TempDir()
+	for name, change := range map[string]func(r *ablation.Recipe){
+		"mixed failures": func(r *ablation.Recipe) { r.Environment.FailureKind, r.Environment.ToolFailureRate = "mixed", 0.3 },
+		"one tool fails": func(r *ablation.Recipe) {
+			r.Environment.ToolFailureRate, r.Environment.FailureRates = 0, map[string]string{"SearchAccommodation": "1"}
+		},
+		"deliberative": func(r *ablation.Recipe) { r.Environment.Reasoning = "deliberative" },
+		"random":       func(r *ablation.Recipe) { r.Reward.Kind = "RANDOM" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := tinyRecipe(t)
+			rec.SFT.Control = false
+			change(&rec)
+			o := runTiny(t, t.Context(), root, name, 1, rec, nil, Config{})
+			if o.err != nil {
+				t.Fatal(o.err)
+			}
+			if name == "one tool fails" && !injectedSome(o) {
+				t.Error("no failure was injected")
+			}
+			if name == "deliberative" && !have(o, "rollout/thought") {
+				t.Error("thoughts are not counted")
+			}
+		})
+	}
+}
+
+func injectedSome(o outcome) bool {
+	for _, e := range o.events {
+		if e.Points != nil && e.Points.Values["rollout/injected"] > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -64,7 +64,7 @@ func (r *run) sittings(p *panel, samples int) []*rollout {
 	for g, q := range p.queries {
 		for i := range samples {
 			labels := sandbox.Mix(append([]uint64{r.recipe.Data.Seed, forPanelLabels, uint64(g)}, p.words...)...)
-			s := r.data.world.NewSession(q, compact.SessionConfig{Labels: labels, MaxTurns: env.MaxTurns, MaxTokens: env.MaxTokens})
+			s := r.data.world.NewSession(q, compact.SessionConfig{Labels: labels, MaxTurns: env.MaxTurns, MaxTokens: env.MaxTokens, Think: think(env)})
 			out = append(out, &rollout{query: q, group: g, index: i, s: s, ep: s})
 		}
 	}

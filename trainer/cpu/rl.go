@@ -177,6 +177,7 @@ func (r *run) stepMetrics(all []*rollout, st updateStats) map[string]float64 {
 		}
 		t.put("injected", float64(o.s.Injected()))
 		t.put("generated", float64(len(o.logprob)))
+		t.put("thought", float64(o.s.Thought()))
 		for _, h := range o.entropy {
 			entropy += float64(h)
 		}
@@ -188,6 +189,9 @@ func (r *run) stepMetrics(all []*rollout, st updateStats) map[string]float64 {
 		"policy/clip_low": st.clipLow, "policy/clip_high": st.clipHigh,
 		"rollout/tokens": t.mean("tokens"), "rollout/generated": t.mean("generated"), "rollout/tool_calls": t.mean("tool_calls"),
 		"rollout/injected": t.mean("injected"), "rollout/format_error": t.mean("format_error"), "rollout/overlong": t.mean("overlong"),
+	}
+	if think(&r.recipe.Environment) > 0 {
+		m["rollout/thought"] = t.mean("thought")
 	}
 	n := float64(len(all))
 	for name, v := range t {

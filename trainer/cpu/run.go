@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"alidade/ablation"
+	"alidade/sandbox/travel"
 	"alidade/sandbox/travel/compact"
 	"alidade/trainer"
 	"alidade/trainer/cpu/nn"
@@ -31,6 +32,7 @@ type run struct {
 	out    *trainer.Writer
 
 	objective objective
+	failures  travel.Failures // of tools, in training
 
 	shape nn.Config
 	data  *dataset
@@ -98,6 +100,9 @@ func (r *run) check() error {
 	var err error
 	r.shape, err = nn.SizeConfig(rec.Model.Size, compact.VocabSize)
 	add(err == nil, "model.size", rec.Model.Size, "nano, small, medium, large, xl")
+	failures, ferr := toolFailures(&rec.Environment, r.spec.Seed)
+	add(ferr == nil, "environment.failure_rates", rec.Environment.FailureRates, "numbers from 0 to 1")
+	r.failures = failures
 	if len(bad) > 0 {
 		return &ablation.Invalid{Fields: bad}
 	}

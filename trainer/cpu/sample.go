@@ -1,6 +1,9 @@
 package cpu
 
 import (
+	"fmt"
+
+	"alidade/ablation"
 	"alidade/sandbox"
 	"alidade/sandbox/travel"
 	"alidade/sandbox/travel/compact"
@@ -91,9 +94,30 @@ func (r *run) open(step int64, round, p, g int) *rollout {
 	q := r.data.prompts[nth(at, len(r.data.prompts), walk)]
 	s := r.data.world.NewSession(q, compact.SessionConfig{
 		Episode: number, Labels: labels,
-		Failures: travel.Failures{Rate: env.ToolFailureRate, Seed: sandbox.Mix(seed, forFailures)},
-		Profile:  travel.Profile(r.recipe.Reward.Profile), MaxTurns: env.MaxTurns, MaxTokens: env.MaxTokens})
+		Failures: r.failures, Profile: travel.Profile(r.recipe.Reward.Profile),
+		MaxTurns: env.MaxTurns, MaxTokens: env.MaxTokens, Think: think(env)})
 	return &rollout{s: s, ep: s, query: q, group: p, index: g}
+}
+
+// toolFailures are the failures that training meets.
+func toolFailures(env *ablation.Environment, seed uint64) (travel.Failures, error) {
+	tools, err := ablation.Numbers(env.FailureRates)
+	if err != nil {
+		return travel.Failures{}, fmt.Errorf("environment.failure_rates: %w", err)
+	}
+	return travel.Failures{Rate: env.ToolFailureRate, Seed: sandbox.Mix(seed, forFailures),
+		Kind: env.FailureKind, Tools: tools, LatencyMS: env.FailureLatencyMS}, nil
+}
+
+// think is the budget of thought of an episode.
+func think(env *ablation.Environment) int {
+	switch {
+	case env.Reasoning != "deliberative":
+		return 0
+	case env.ThinkBudget > 0:
+		return env.ThinkBudget
+	}
+	return 16
 }
 
 // metrics adds what the sampling of a step was like.

@@ -31,6 +31,7 @@ type sftKey struct {
 	Batch  int
 	Seed   uint64
 	Kernel string
+	Think  int
 }
 
 // The purposes of the trainer's random streams.
@@ -64,7 +65,7 @@ func (r *run) sft(ctx context.Context, base stage) (*stage, error) {
 	data := dataKey{Code: codeVersion, World: r.data.world.Travel.Hash(), Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
 		Panel: rec.Evaluation.Queries, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, OODTraces: rec.Data.OODTraces}
 	key := sftKey{Code: codeVersion, Data: data, Shape: r.shape, Base: base.hash,
-		Epochs: rec.SFT.Epochs, LR: rec.SFT.LR, Batch: rec.SFT.Batch, Seed: r.spec.Seed, Kernel: rec.Trainer.Kernel}
+		Epochs: rec.SFT.Epochs, LR: rec.SFT.LR, Batch: rec.SFT.Batch, Seed: r.spec.Seed, Kernel: rec.Trainer.Kernel, Think: think(&rec.Environment)}
 	live := false
 	dir, err := r.artifact(ctx, "sft", key, func(dir string) (map[string]any, error) {
 		live = true
@@ -121,9 +122,10 @@ func (r *run) traceLesson(steps int, seed uint64, report func(lessonPoint) error
 			for i := range out {
 				use := step*n + i
 				which, labels := nth(use, len(d.traces)+len(d.lessons), seed), sandbox.Mix(seed, uint64(use))
-				if which < len(d.traces) {
-					out[i] = d.world.Write(d.traces[which], labels)
-				} else {
+				switch budget := think(&r.recipe.Environment); {
+				case which < len(d.traces):
+					out[i] = d.world.WriteDeliberate(d.traces[which], labels, budget)
+				default:
 					out[i] = d.qa.Write(d.lessons[which-len(d.traces)], labels)
 				}
 			}

@@ -215,7 +215,15 @@ func (s *Script) say(own bool, tokens ...Token) {
 }
 
 // Write writes the trace under the labelling of seed.
-func (w *World) Write(t Trace, labels uint64) Script {
+func (w *World) Write(t Trace, labels uint64) Script { return w.write(t, labels, 0) }
+
+// WriteDeliberate writes the trace with a thought before the plan: the keys of
+// what it is going to pick, in order, at most budget tokens in all.
+func (w *World) WriteDeliberate(t Trace, labels uint64, budget int) Script {
+	return w.write(t, labels, budget)
+}
+
+func (w *World) write(t Trace, labels uint64, think int) Script {
 	c := w.newCodec(t.Query, labels)
 	var s Script
 	s.say(false, c.prompt(t.Query)...)
@@ -223,8 +231,22 @@ func (w *World) Write(t Trace, labels uint64) Script {
 		s.say(true, c.encodeCall(k)...)
 		s.say(false, c.result(k)...)
 	}
+	if think > 2 {
+		s.say(true, c.draft(t.picks, think-2)...)
+	}
 	s.say(true, c.encodePlan(t.picks)...)
 	return s
+}
+
+// draft is a thought of at most n words between its marks.
+func (c *codec) draft(picks []pickOf, n int) []Token {
+	out := []Token{TokThink}
+	for _, p := range picks {
+		if p.row >= 0 && len(out) <= n {
+			out = append(out, c.key(&c.w.rows[p.row]))
+		}
+	}
+	return append(out, TokThink)
 }
 
 // Show writes tokens in words, for people.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"alidade/sandbox"
 	"alidade/sandbox/travel"
 	"alidade/trainer"
 )
@@ -16,6 +17,7 @@ type SessionConfig struct {
 	Profile   travel.Profile  // whose verdicts count; "" = strict
 	MaxTurns  int             // tool calls after which an episode without a plan ends; 0 = 12
 	MaxTokens int             // tokens, prompt included, after which an episode ends; 0 = 192
+	Think     int             // tokens an episode may spend on thoughts; 0 = none
 }
 
 // Session is one episode played token by token: [Session.Feed] takes what the
@@ -30,6 +32,9 @@ type Session struct {
 	script   Script
 	turn     []Token // of the call or slot being written
 	starts   []int   // where each turn starts in script.Tokens
+	begun    bool    // the turn has its start
+	thinking bool    // inside a thought
+	thought  int     // tokens spent on thoughts
 	inPlan   bool
 	calls    int
 	injected int
@@ -103,13 +108,16 @@ func (s *Session) Feed(t Token) (observed []Token, done bool) {
 	if s.done {
 		return nil, true
 	}
-	if len(s.turn) == 0 && (!s.inPlan || len(s.starts) == 0) {
+	if !s.begun && !s.inPlan {
+		s.begun = true
 		s.starts = append(s.starts, len(s.script.Tokens))
 	}
 	s.script.say(true, t)
-	if s.inPlan {
+	switch {
+	case s.thinks(t):
+	case s.inPlan:
 		s.plan(t)
-	} else {
+	default:
 		observed = s.act(t)
 	}
 	if !s.done && len(s.script.Tokens) >= s.cfg.MaxTokens {
@@ -130,6 +138,24 @@ func (s *Session) Fork() *Session {
 	}
 	return f
 }
+
+// thinks takes a token of a thought: any words between two [TokThink] at the
+// start of a turn, as long as the budget lasts.
+func (s *Session) thinks(t Token) bool {
+	opens := t == TokThink && !s.thinking && len(s.turn) == 0 && !s.inPlan && s.cfg.Think > 0
+	if !opens && !s.thinking {
+		return false
+	}
+	s.thought++
+	s.thinking = opens || t != TokThink
+	if s.thought > s.cfg.Think {
+		s.finish(travel.EndFormat, fmt.Sprintf("token %d: thoughts of more than %d tokens", len(s.script.Tokens), s.cfg.Think))
+	}
+	return true
+}
+
+// Thought is the number of tokens spent on thoughts.
+func (s *Session) Thought() int { return s.thought }
 
 // act takes a token outside the plan: a tool, an argument, or the plan's start.
 func (s *Session) act(t Token) []Token {
@@ -154,9 +180,10 @@ func (s *Session) act(t Token) []Token {
 		return nil
 	}
 	k := s.c.decodeCall(s.turn)
-	s.turn = s.turn[:0]
-	k.fail = s.call(k)
-	observed := s.c.result(k)
+	s.turn, s.begun = s.turn[:0], false
+	kind, shown := s.call(k)
+	k.fail = kind == sandbox.Unavailable || kind == sandbox.Timeout
+	observed := spoil(s.c.result(k), kind, shown, sandbox.Mix(s.cfg.Failures.Seed, s.cfg.Episode, uint64(s.calls)))
 	s.script.say(false, observed...)
 	if s.calls >= s.cfg.MaxTurns {
 		s.finish(travel.EndTurns, "")
@@ -164,8 +191,9 @@ func (s *Session) act(t Token) []Token {
 	return observed
 }
 
-// call makes the call in the sandbox and says whether a failure was injected.
-func (s *Session) call(k call) bool {
+// call makes the call in the sandbox and says which failure was injected, if
+// any, and how many rows came back.
+func (s *Session) call(k call) (kind string, rows int) {
 	city := func(i int) string { return s.w.cities[i].Name }
 	var seen trainer.Observed
 	switch k.tool {
@@ -178,11 +206,10 @@ func (s *Session) call(k call) bool {
 		seen = s.ep.Search(tool, city(k.a), "", "")
 	}
 	s.calls++
-	if seen.Injected == "" {
-		return false
+	if seen.Injected != "" {
+		s.injected++
 	}
-	s.injected++
-	return true
+	return seen.Injected, len(seen.Rows)
 }
 
 // plan takes a token inside the plan: label, key, id, or the end.
@@ -335,6 +362,18 @@ func (s *Session) item(i int, p pickOf, have string) string {
 // unseen names an id that no tool ever returned: an invented place.
 func (s *Session) unseen(t Token) string { return fmt.Sprintf("unseen #%d", t-TokID+1) }
 
+// thoughtAt is the thought that a turn opens with, in words.
+func (s *Session) thoughtAt(start, stop int) string {
+	if s.cfg.Think == 0 || s.script.Tokens[start] != TokThink {
+		return ""
+	}
+	end := start + 1
+	for end < stop && s.script.Tokens[end] != TokThink {
+		end++
+	}
+	return Show(s.script.Tokens[start+1 : end])
+}
+
 // Judge plays the trace in a clean environment and returns the strict verdicts.
 func (w *World) Judge(t Trace) travel.Judgement {
 	s := w.NewSession(t.Query, SessionConfig{})
@@ -384,6 +423,7 @@ func (s *Session) Trajectory(entropy, logprobs []float32) trainer.Trajectory {
 		}
 		turn := &t.Turns[i]
 		turn.Tokens = said - start
+		turn.Think = s.thoughtAt(start, said)
 		if turn.Call == nil {
 			turn.Raw = Show(s.script.Tokens[start:said])
 		}

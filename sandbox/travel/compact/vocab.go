@@ -59,6 +59,10 @@ const (
 	VocabSize    = TokID + IDTokens // 225
 )
 
+// TokThink opens and closes a thought where the policy may think; in prompts
+// the same word closes the prompt.
+const TokThink = TokGo
+
 // The tools in token order.
 const (
 	toolFlight = iota
