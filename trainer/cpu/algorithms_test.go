@@ -1,10 +1,13 @@
 package cpu
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"alidade/ablation"
+	"alidade/trainer"
 )
 
 // Every algorithm trains a tiny policy to its end, says what it is, and
@@ -122,4 +125,37 @@ func injectedSome(o outcome) bool {
 		}
 	}
 	return false
+}
+
+// Before the first update every ratio is exactly 1, for tokens of a shared stem
+// as for others, and a resumed run repeats its numbers.
+func TestSamplingAgreesWithTraining(t *testing.T) {
+	root := t.TempDir()
+	for _, kind := range []string{"arpo", "dapo"} {
+		rec := tinyRecipe(t)
+		rec.SFT.Control = false
+		rec.Algorithm.Kind, rec.Algorithm.Minibatches, rec.Algorithm.BranchProb = kind, 1, 0.9
+		whole := runTiny(t, t.Context(), root, kind, 1, rec, nil, Config{})
+		if whole.err != nil {
+			t.Fatal(whole.err)
+		}
+		for _, e := range whole.events {
+			if e.Points == nil {
+				continue
+			}
+			low, ok := e.Points.Values["policy/ratio_min"]
+			if high := e.Points.Values["policy/ratio_max"]; ok && (low != 1 || high != 1) {
+				t.Errorf("%s step %d: ratios from %g to %g", kind, e.Points.Step, low, high)
+			}
+		}
+		rest := runTiny(t, t.Context(), root, kind+"2", 1, rec, func(s *trainer.Spec) {
+			s.Attempt, s.ResumeFrom, s.ResumeStep = 2, filepath.Join(whole.spec.Dir, "checkpoints", "step-000002"), 2
+		}, Config{})
+		tail := func(o outcome) []string {
+			return slices.DeleteFunc(o.numbers(3), func(s string) bool { return strings.HasPrefix(s, "sft/") })
+		}
+		if rest.err != nil || !slices.Equal(tail(whole), tail(rest)) {
+			t.Errorf("%s: a resumed run gave other numbers (%v)", kind, rest.err)
+		}
+	}
 }
