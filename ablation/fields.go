@@ -101,6 +101,7 @@ var fields = []Field{
 	{Key: "sft.noise", Group: "SFT", Label: "expert noise", Kind: KindFloat, Min: 0, Max: 1, Help: "probability that the expert replaces a pick by a random one of its kind"},
 	{Key: "sft.filter_success", Group: "SFT", Label: "successful traces only", Kind: KindBool, Help: "keep only traces whose plan passes every check"},
 	{Key: "sft.filter_format", Group: "SFT", Label: "well-formed traces only", Kind: KindBool, Help: "keep only traces without a format error"},
+	{Key: "sft.top_share", Group: "SFT", Label: "top share", Kind: KindFloat, Ordered: true, Min: 0, Max: 1, Help: "rejection sampling: of the kept traces, only this share, successful ones first, then those that spend least of their budget; 0 or 1 = all"},
 	{Key: "sft.control", Group: "SFT", Label: "SFT-continued control", Kind: KindBool, Help: "also continue SFT for the RL phase's compute, as the control that RL has to beat"},
 
 	{Key: "reward.kind", Group: "Reward", Label: "reward", Kind: KindEnum, Enum: []string{"SUM", "MACRO", "SUCCESS", "CURRICULUM", "PLANNER_R1", "WEIGHTED", "RANDOM"}, Help: "SUM adds all five scores, MACRO the two macro scores and success, SUCCESS pays success alone, CURRICULUM goes through the three; PLANNER_R1 does too and pays the plan's schema in its first two stages; WEIGHTED takes reward.weights; RANDOM is a control that must not teach anything"},

@@ -1,11 +1,14 @@
 package cpu
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"alidade/ablation"
@@ -50,7 +53,8 @@ type dataKey struct {
 	Mix          string
 	Traces       int
 	Noise        float64
-	Success      bool // keep only traces that succeed
+	Success      bool    // keep only traces that succeed
+	TopShare     float64 // and the best of them
 	Prompts      int
 	Validation   int
 	OOD          int
@@ -70,7 +74,7 @@ func (r *run) makeData(ctx context.Context) error {
 		return err
 	}
 	key := dataKey{Code: codeVersion, World: d.world.Travel.Hash(), Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
-		Panel: rec.Evaluation.Queries, Mix: rec.Data.Mix, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, Prompts: rec.Data.Prompts,
+		Panel: rec.Evaluation.Queries, Mix: rec.Data.Mix, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, Prompts: rec.Data.Prompts,
 		Validation: rec.Evaluation.Validation, OOD: rec.Evaluation.OOD, OODTraces: rec.Data.OODTraces}
 	if d.hash, err = hashOf(key); err != nil {
 		return err
@@ -100,12 +104,7 @@ func newDataset(rec *ablation.Recipe) (*dataset, error) {
 	d := &dataset{world: w, test: panel{name: "test", queries: sets[0]}, prompts: sets[2],
 		validation: panel{name: "validation", queries: sets[3], words: []uint64{1}}, qa: qa.NewWorld(rec.Data.Seed)}
 	d.questions, d.lessons = d.qa.Split(rec.Evaluation.OOD, rec.Data.OODTraces)
-	for i, q := range sets[1] {
-		t := w.Expert(q, rec.SFT.Noise, rec.Data.Seed, uint64(i))
-		if !rec.SFT.FilterSuccess || w.Judge(t).Success {
-			d.traces = append(d.traces, t)
-		}
-	}
+	d.traces = expertTraces(w, sets[1], rec)
 	if len(d.traces) == 0 {
 		return nil, fmt.Errorf("none of %d traces succeeds: lower sft.noise (%g) or turn sft.filter_success off", rec.SFT.Traces, rec.SFT.Noise)
 	}
@@ -124,6 +123,41 @@ func newDataset(rec *ablation.Recipe) (*dataset, error) {
 	}
 	d.oodID, err = hashOf(keys)
 	return d, err
+}
+
+// expertTraces writes one trace a query and keeps those that the recipe wants,
+// in the order of the queries.
+func expertTraces(w *compact.World, queries []*compact.Query, rec *ablation.Recipe) []compact.Trace {
+	type graded struct {
+		trace compact.Trace
+		at    int
+		worth float64 // the share of its budget that it leaves, 1 more for success and 1 less without
+	}
+	var all []graded
+	for i, q := range queries {
+		g := graded{trace: w.Expert(q, rec.SFT.Noise, rec.Data.Seed, uint64(i)), at: i}
+		if rec.SFT.FilterSuccess || rec.SFT.TopShare > 0 {
+			j := w.Judge(g.trace)
+			if rec.SFT.FilterSuccess && !j.Success {
+				continue
+			}
+			g.worth = 2*share(j.Success) - 1
+			if j.Cost != nil {
+				g.worth += 1 - *j.Cost/q.Budget
+			}
+		}
+		all = append(all, g)
+	}
+	if n := rec.SFT.TopShare; n > 0 && n < 1 {
+		slices.SortStableFunc(all, func(a, b graded) int { return cmp.Compare(b.worth, a.worth) })
+		all = all[:int(math.Ceil(n*float64(len(all))))]
+		slices.SortFunc(all, func(a, b graded) int { return a.at - b.at })
+	}
+	traces := make([]compact.Trace, len(all))
+	for i, g := range all {
+		traces[i] = g.trace
+	}
+	return traces
 }
 
 // record writes the dataset for people: one JSON line a query, and the traces

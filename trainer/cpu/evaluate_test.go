@@ -116,3 +116,28 @@ func TestDroppingPromptsByPassRate(t *testing.T) {
 		t.Errorf("nothing left to learn from: %v", err)
 	}
 }
+
+// The top share keeps successful traces before failed ones and cheap before
+// dear ones.
+func TestTopShareOfTraces(t *testing.T) {
+	rec := tinyRecipe(t)
+	rec.SFT.Traces = 60
+	all, err := newDataset(&rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.SFT.TopShare = 0.5
+	top, err := newDataset(&rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate := func(d *dataset) (r float64) {
+		for _, tr := range d.traces {
+			r += share(d.world.Judge(tr).Success) / float64(len(d.traces))
+		}
+		return r
+	}
+	if len(all.traces) != 60 || len(top.traces) != 30 || rate(top) <= rate(all) {
+		t.Errorf("%d traces with success %.2f, %d of them with %.2f", len(all.traces), rate(all), len(top.traces), rate(top))
+	}
+}

@@ -63,7 +63,7 @@ func (r *run) sft(ctx context.Context, base stage) (*stage, error) {
 		return nil, err
 	}
 	data := dataKey{Code: codeVersion, World: r.data.world.Travel.Hash(), Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
-		Panel: rec.Evaluation.Queries, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, OODTraces: rec.Data.OODTraces}
+		Panel: rec.Evaluation.Queries, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, OODTraces: rec.Data.OODTraces}
 	key := sftKey{Code: codeVersion, Data: data, Shape: r.shape, Base: base.hash,
 		Epochs: rec.SFT.Epochs, LR: rec.SFT.LR, Batch: rec.SFT.Batch, Seed: r.spec.Seed, Kernel: rec.Trainer.Kernel, Think: think(&rec.Environment)}
 	live := false
