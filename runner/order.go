@@ -170,3 +170,29 @@ func (r *Runner) Complete(ctx context.Context, id ablation.StudyID) (Completion,
 	r.Wake()
 	return done, nil
 }
+
+// AddSeeds queues a run of every arm of a study for each new seed. A seed that
+// the study has already is ErrConflict, and then none is added.
+func (r *Runner) AddSeeds(ctx context.Context, id ablation.StudyID, seeds []uint64) ([]ablation.RunID, error) {
+	rec, err := r.store.Study(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("add seeds to study %d: %w", id, err)
+	}
+	st := rec.Study
+	st.Seeds = seeds
+	planned, err := ablation.Expand(st)
+	if err != nil {
+		return nil, fmt.Errorf("add seeds to study %d: %w", id, err)
+	}
+	added, err := r.store.AddRuns(ctx, id, planned)
+	if err != nil {
+		return nil, fmt.Errorf("add seeds to study %d: %w", id, err)
+	}
+	ids := make([]ablation.RunID, len(added))
+	for i, run := range added {
+		ids[i] = run.ID
+		r.cfg.Publish(store.Commit{Run: run})
+	}
+	r.Wake()
+	return ids, nil
+}

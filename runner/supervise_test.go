@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -187,9 +188,16 @@ func TestCompleteDesign(t *testing.T) {
 	if err != nil || len(again.Again)+len(again.Added) != 0 {
 		t.Errorf("the second time: %+v, %v; want nothing", again, err)
 	}
+	added, err := g.runner.AddSeeds(t.Context(), runs[0].Study, []uint64{77})
+	if err != nil || len(added) != 2 {
+		t.Errorf("AddSeeds = %v, %v; want one run for each of two arms", added, err)
+	}
+	if _, err := g.runner.AddSeeds(t.Context(), runs[0].Study, []uint64{78, 77}); !errors.Is(err, ablation.ErrConflict) {
+		t.Errorf("AddSeeds of a known seed = %v, want ErrConflict", err)
+	}
 	items, err := g.runner.Queue(t.Context())
-	if err != nil || len(items) != 11 {
-		t.Errorf("%d queued, %v; want 11", len(items), err)
+	if err != nil || len(items) != 13 {
+		t.Errorf("%d queued, %v; want 13", len(items), err)
 	}
 }
 

@@ -83,6 +83,10 @@ func New(c Config) (*Launcher, error) {
 			return nil, fmt.Errorf("slurm launcher: %w; install Slurm's client programs, or use the launcher local", err)
 		}
 	}
+	if limit := minutes(c.Settings.TimeLimit); limit > 0 && limit*60 <= float64(warnOf(c.Settings)+slack) {
+		return nil, fmt.Errorf("slurm launcher: time_limit %q is %.3g minutes: with warn_seconds %d it must be more than %.3g, since Slurm may warn a minute early",
+			c.Settings.TimeLimit, limit, warnOf(c.Settings), float64(warnOf(c.Settings)+slack)/60)
+	}
 	l := &Launcher{cfg: c, log: c.Logger, poll: time.Duration(c.Settings.PollSeconds * float64(time.Second)),
 		missed: make(map[string]int), killed: make(map[string]time.Time)}
 	if l.log == nil {
@@ -154,11 +158,34 @@ func (l *Launcher) Start(ctx context.Context, want runner.Launch) (runner.Handle
 	return handle(want.Dir, rec), nil
 }
 
-func (l *Launcher) warn() int {
-	if l.cfg.Settings.WarnSeconds > 0 {
-		return l.cfg.Settings.WarnSeconds
+func (l *Launcher) warn() int { return warnOf(l.cfg.Settings) }
+
+func warnOf(s runner.SlurmSettings) int {
+	if s.WarnSeconds > 0 {
+		return s.WarnSeconds
 	}
 	return defaultWarn
+}
+
+// minutes reads Slurm's form of a time: "90", "90:30", "1:30:00", "2-12",
+// "2-12:30", "2-12:30:00"; 0 when there is none.
+func minutes(s string) float64 {
+	days, rest, hasDays := strings.Cut(s, "-")
+	if !hasDays {
+		days, rest = "0", s
+	}
+	d, _ := strconv.ParseFloat(days, 64)
+	var v [3]float64
+	parts := strings.Split(rest, ":")
+	for i, p := range parts[:min(3, len(parts))] {
+		v[i], _ = strconv.ParseFloat(p, 64)
+	}
+	switch {
+	case hasDays, len(parts) == 3:
+		return d*24*60 + v[0]*60 + v[1] + v[2]/60
+	default:
+		return v[0] + v[1]/60
+	}
 }
 
 // script is the same for all jobs but for two paths of our own: what to run is

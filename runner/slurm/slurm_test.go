@@ -209,7 +209,10 @@ func testWaiting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "reason", func() bool { why, waits := l.Waiting(t.Context(), h); return waits && strings.Contains(why, "BeginTime") })
+	until(t, "reason", func() bool {
+		why, waits := l.Waiting(t.Context(), h)
+		return waits && strings.Contains(why, "BeginTime")
+	})
 	if err := l.Signal(t.Context(), h, syscall.SIGUSR1); !errors.Is(err, runner.ErrUnhandled) {
 		t.Errorf("SIGUSR1 to a waiting job = %v, want ErrUnhandled", err)
 	}
