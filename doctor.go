@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"alidade/gpu"
+	"alidade/runner"
 	"alidade/server"
 
 	"github.com/spf13/cobra"
@@ -39,9 +41,11 @@ func doctorCommand() *cobra.Command {
 }
 
 func doctor(ctx context.Context, out io.Writer, data, addr string) error {
-	findings := []finding{checkCPU(), checkGPU(ctx), checkData(data), checkFileSystem(data), checkDisk(data), checkPort(data, addr),
-		checkProgram(ctx, "Python", "python3", "needed for trainers of kind command written in Python, and for TRL, verl, rLLM", "--version"),
-		checkProgram(ctx, "Slurm", "sbatch", "needed only to train on a Slurm cluster", "--version")}
+	findings := []finding{checkCPU()}
+	findings = append(findings, checkGPUs(ctx)...)
+	findings = append(findings, checkData(data), checkFileSystem(data), checkRuns(data), checkDisk(data), checkPort(data, addr), checkSettings(data))
+	findings = append(findings, checkPython(ctx)...)
+	findings = append(findings, checkSlurm(ctx))
 	wrong := 0
 	for _, f := range findings {
 		mark := "ok  "
@@ -65,18 +69,45 @@ func checkCPU() finding {
 	return finding{name: "processor", found: fmt.Sprintf("%d cores, %s/%s: %d embedded runs at once", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())}
 }
 
-func checkGPU(ctx context.Context) finding {
-	f := finding{name: "GPUs"}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+// checkGPUs reads the devices as serve would.
+func checkGPUs(ctx context.Context) []finding {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	b, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader").Output()
-	if err != nil {
-		f.found = "none found (nvidia-smi: " + reason(err) + ")"
-		f.fix = "fine for the embedded trainer; for CUDA trainers install NVIDIA's driver, which brings nvidia-smi"
-		return f
+	driver := finding{name: "driver"}
+	text, err := os.ReadFile("/proc/driver/nvidia/version")
+	if err == nil {
+		driver.found, _, _ = strings.Cut(strings.TrimSpace(string(text)), "\n")
+	} else {
+		driver.found = "no NVIDIA driver is loaded"
+		driver.fix = "fine for the embedded trainer, which works on CPU slots; for CUDA trainers install NVIDIA's driver and reboot"
 	}
-	f.found = strings.ReplaceAll(strings.TrimSpace(string(b)), "\n", "; ")
-	return f
+	f := finding{name: "GPUs"}
+	pool, err := gpu.New(gpu.Config{})
+	if err == nil {
+		err = pool.Refresh(ctx)
+	}
+	if err != nil {
+		f.found = "they cannot be read: " + err.Error()
+		f.fix = "look at nvidia-smi: after an upgrade of the driver a reboot is due; in a container the devices must be passed in"
+		return []finding{driver, f}
+	}
+	out := []finding{driver}
+	for _, d := range pool.Devices() {
+		if d.Kind != gpu.KindGPU {
+			continue
+		}
+		g := finding{name: d.ID, found: fmt.Sprintf("%s, %.0f GiB", d.Name, float64(d.MemoryMiB)/1024)}
+		if !d.Free {
+			g.found += ", not free: " + strings.TrimSpace(d.Holder+" "+d.Note)
+			g.fix = "runs start there when nothing else holds a context on it"
+		}
+		out = append(out, g)
+	}
+	if len(out) == 1 {
+		f.found = "none: runs of the embedded trainer use CPU slots"
+		out = append(out, f)
+	}
+	return out
 }
 
 func reason(err error) string {
@@ -109,19 +140,44 @@ func checkData(data string) finding {
 	return f
 }
 
-// networkFS are file systems on which SQLite's locks cannot be trusted.
-var networkFS = map[int64]string{0x6969: "NFS", 0xff534d42: "CIFS", 0x517b: "SMB", 0x65735546: "FUSE", 0x47504653: "GPFS", 0x0bd00bd0: "Lustre", 0x19830326: "BeeGFS"}
-
 func checkFileSystem(data string) finding {
 	f := finding{name: "file system", found: "local"}
-	var st syscall.Statfs_t
-	dir := data
-	for syscall.Statfs(dir, &st) != nil && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-	}
-	if name, ok := networkFS[int64(st.Type)]; ok {
-		f.found, f.bad = name, true
+	fs := runner.FileSystemOf(data)
+	switch {
+	case fs.Refused:
+		f.found, f.bad = fs.Name, true
 		f.fix = "SQLite's locks do not hold on network file systems: put the data folder on a local disk"
+	case fs.Name != "":
+		f.found, f.fix = fs.Name, "fine when it is a local one; a shared one damages the database"
+	}
+	return f
+}
+
+// checkRuns looks at the runs' folders, which may lie elsewhere.
+func checkRuns(data string) finding {
+	f := finding{name: "run folders", found: "in the data folder"}
+	target, err := filepath.EvalSymlinks(filepath.Join(data, "runs"))
+	if err == nil && target != filepath.Join(absolute(data), "runs") {
+		f.found = target
+		if fs := runner.FileSystemOf(target); fs.Name != "" {
+			f.found += " on " + fs.Name
+		}
+		return f
+	}
+	if _, err := exec.LookPath("sbatch"); err == nil {
+		f.fix = "for Slurm jobs on other machines make the folder runs a link to one that they share"
+	}
+	return f
+}
+
+func checkSettings(data string) finding {
+	f := finding{name: "settings", found: "none: " + filepath.Join(data, runner.SettingsFile) + " is not there"}
+	if _, err := os.Stat(filepath.Join(data, runner.SettingsFile)); err != nil {
+		return f
+	}
+	f.found = filepath.Join(data, runner.SettingsFile)
+	if _, err := runner.ReadSettings(data); err != nil {
+		f.bad, f.fix = true, err.Error()
 	}
 	return f
 }
@@ -157,15 +213,78 @@ func checkPort(data, addr string) finding {
 	return f
 }
 
-func checkProgram(ctx context.Context, name, program, use string, args ...string) finding {
-	f := finding{name: name}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+// packages are what the CUDA trainers need, with what each is for.
+var packages = []struct{ name, use string }{
+	{"torch", "all CUDA trainers"}, {"transformers", "all CUDA trainers"}, {"trl", "trainer kind command with TRL"},
+	{"verl", "trainer kind command with verl"}, {"rllm", "trainer kind command with rLLM"}, {"vllm", "rollouts of verl and TRL"}, {"ray", "verl and rLLM"},
+}
+
+// listPackages prints the version of each package that is installed.
+const listPackages = `import importlib.metadata as m, sys
+for n in sys.argv[1:]:
+    try: print(n, m.version(n))
+    except m.PackageNotFoundError: pass`
+
+// checkPython finds Python and the trainers in it.
+func checkPython(ctx context.Context) []finding {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	b, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+	f := finding{name: "Python"}
+	version, err := exec.CommandContext(ctx, "python3", "--version").CombinedOutput()
 	if err != nil {
-		f.found, f.fix = program+" not found", use
+		f.found, f.fix = "python3 not found", "needed for trainers of kind command written in Python, and for TRL, verl, rLLM: install it, or put the trainer's environment into PATH"
+		return []finding{f}
+	}
+	f.found = strings.TrimSpace(string(version))
+	if path, err := exec.LookPath("python3"); err == nil {
+		f.found += " (" + path + ")"
+	}
+	var names []string
+	for _, p := range packages {
+		names = append(names, p.name)
+	}
+	out, err := exec.CommandContext(ctx, "python3", append([]string{"-c", listPackages}, names...)...).Output()
+	if err != nil {
+		f.fix = "its packages cannot be listed: " + reason(err)
+		return []finding{f}
+	}
+	trainers := finding{name: "trainers"}
+	var have, lack []string
+	for _, p := range packages {
+		i := strings.Index("\n"+string(out), "\n"+p.name+" ")
+		if i < 0 {
+			lack = append(lack, p.name+" ("+p.use+")")
+			continue
+		}
+		line, _, _ := strings.Cut(string(out)[i:], "\n")
+		have = append(have, line)
+	}
+	trainers.found = "embedded"
+	if len(have) > 0 {
+		trainers.found += ", " + strings.Join(have, ", ")
+	}
+	if len(lack) > 0 {
+		trainers.fix = "not installed for this Python: " + strings.Join(lack, ", ")
+	}
+	return []finding{f, trainers}
+}
+
+// checkSlurm finds Slurm and asks its controller.
+func checkSlurm(ctx context.Context) finding {
+	f := finding{name: "Slurm"}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	version, err := exec.CommandContext(ctx, "sbatch", "--version").Output()
+	if err != nil {
+		f.found, f.fix = "sbatch not found", "needed only to train on a Slurm cluster: install its client programs"
 		return f
 	}
-	f.found, _, _ = strings.Cut(strings.TrimSpace(string(b)), "\n")
+	f.found = strings.TrimSpace(string(version))
+	out, err := exec.CommandContext(ctx, "sinfo", "--noheader", "--format=%P %D nodes %G").Output()
+	if err != nil {
+		f.fix = "its controller does not answer: use serve --launcher slurm on a machine that reaches it (SLURM_CONF)"
+		return f
+	}
+	f.found += ": " + strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", "; ") + " (serve --launcher slurm)"
 	return f
 }

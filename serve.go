@@ -28,6 +28,7 @@ func (f *serverFlags) add(c *cobra.Command, addr string) {
 	c.Flags().StringVar(&f.Addr, "addr", addr, "host:port to listen on; port 0 takes a free one (env ALIDADE_ADDR)")
 	c.Flags().IntVar(&f.CPUSlots, "cpu-slots", 0, "CPU runs at once; 0 = cores")
 	c.Flags().StringVar(&f.Devices, "devices", "", "auto, cpu, cpu:N, or a simulated node such as sim:8xA100-80G")
+	c.Flags().StringVar(&f.Launcher, "launcher", "local", "where runs are started: local, or slurm (see docs/runner.md)")
 	c.Flags().BoolVar(&f.verbose, "verbose", false, "log more")
 }
 

@@ -20,6 +20,7 @@ import (
 	"alidade/gpu"
 	"alidade/runner"
 	"alidade/runner/local"
+	"alidade/runner/slurm"
 	"alidade/store"
 	"alidade/web"
 )
@@ -33,6 +34,7 @@ type Config struct {
 	Exposed  bool     // allow an address other than loopback
 	CPUSlots int      // runs at once on CPUs; 0 = cores
 	Devices  string   // "" = what is found; "sim:8xA100-80G" = simulated
+	Launcher string   // where runs are started: local (also when empty), slurm
 	Exe      string   // Alidade's own binary; "" = this program
 	Version  string
 	Logger   *slog.Logger // nil = silent
@@ -80,6 +82,9 @@ func Open(ctx context.Context, c Config) (*Server, error) {
 	}
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("make data folder %s: %w; choose another with --data", c.Data, err)
+	}
+	if fs := runner.FileSystemOf(c.Data); fs.Refused {
+		return nil, fmt.Errorf("data folder %s is on %s: SQLite's locks do not hold on network file systems and the database would be damaged; put the data folder on a local disk (its folder runs may be a link to a shared one)", c.Data, fs.Name)
 	}
 	listener, err := listen(ctx, c.Addr)
 	if err != nil {
@@ -136,17 +141,21 @@ func (s *Server) wire(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	launcher, err := local.New(exe)
+	settings, err := runner.ReadSettings(s.cfg.Data)
+	if err != nil {
+		return err
+	}
+	launcher, err := s.launcher(exe, settings)
 	if err != nil {
 		return err
 	}
 	s.hub = web.NewHub(web.HubConfig{Logger: s.log})
-	s.runner, err = runner.New(runner.Config{Store: s.store, Data: s.cfg.Data, Devices: pool, Launcher: launcher, Publish: s.hub.Publish, Logger: s.log, Exe: exe})
+	s.runner, err = runner.New(runner.Config{Store: s.store, Data: s.cfg.Data, Devices: pool, Launcher: launcher, Publish: s.hub.Publish, Logger: s.log, Exe: exe, Settings: settings})
 	if err != nil {
 		return err
 	}
 	handler, err := web.New(web.Config{
-		Store: s.store, Runs: s.runner, Devices: func() []web.Device { return devices(s.runner.Devices()) }, Hub: s.hub,
+		Store: s.store, Runs: s.runner, Queue: queue{s.runner, s.store, s.hub.Publish}, Devices: func() []web.Device { return devices(s.runner.Devices()) }, Hub: s.hub,
 		Token: s.token, NoAuth: s.cfg.NoAuth, Hosts: s.cfg.Hosts, Logger: s.log, Version: s.cfg.Version, DataDir: s.cfg.Data,
 	})
 	if err != nil {
@@ -165,7 +174,6 @@ func (s *Server) wire(ctx context.Context, l net.Listener) error {
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	s.workers.Go(func() { _ = s.hub.Run(life) }) // it returns when life ends
-	s.workers.Go(func() { pool.Run(life) })
 	s.workers.Go(func() {
 		if err := s.runner.Run(life); err != nil && !errors.Is(err, context.Canceled) {
 			s.fail(fmt.Errorf("runner: %w", err))
@@ -177,6 +185,17 @@ func (s *Server) wire(ctx context.Context, l net.Listener) error {
 		}
 	})
 	return nil
+}
+
+// launcher makes the one that was asked for.
+func (s *Server) launcher(exe string, settings runner.Settings) (runner.Launcher, error) {
+	switch s.cfg.Launcher {
+	case "", "local":
+		return local.New(exe)
+	case "slurm":
+		return slurm.New(slurm.Config{Exe: exe, Settings: settings.Slurm, Logger: s.log})
+	}
+	return nil, fmt.Errorf("launcher %q: want local or slurm", s.cfg.Launcher)
 }
 
 func (s *Server) fail(err error) {
