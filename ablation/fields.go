@@ -2,6 +2,7 @@ package ablation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -75,8 +76,8 @@ func (f Field) limits() string {
 }
 
 // fields is the schema of a recipe, in the order of the form.
-var fields = []Field{
-	{Key: "trainer.kind", Group: "Trainer", Label: "trainer", Kind: KindEnum, Enum: []string{"cpu", "command", "solver"}, Help: "cpu trains a small policy in this program; command runs a script of yours that speaks the trainer protocol; solver lets the exact solver answer the queries, with no policy"},
+var fields = slices.Concat([]Field{
+	{Key: "trainer.kind", Group: "Trainer", Label: "trainer", Kind: KindEnum, Enum: []string{"cpu", "command", "solver", "endpoint"}, Help: "cpu trains a small policy in this program; command runs a script of yours that speaks the trainer protocol; solver lets the exact solver answer the queries, with no policy; endpoint lets a language model behind an OpenAI-compatible server answer them"},
 	{Key: "trainer.command", Group: "Trainer", Label: "command", Kind: KindList, Help: "argv for kind command; {spec} and {dir} are replaced; never passed to a shell"},
 	{Key: "trainer.env", Group: "Trainer", Label: "environment", Kind: KindMap, Help: "extra environment variables for kind command; not for secrets"},
 	{Key: "trainer.devices", Group: "Trainer", Label: "devices a run", Kind: KindInt, Min: 1, Max: 64, Help: "devices a run needs at the same time, on one node"},
@@ -89,7 +90,7 @@ var fields = []Field{
 	{Key: "data.prompts", Group: "Data", Label: "RL prompts", Kind: KindInt, Ordered: true, Min: 1, Max: 100000, Help: "distinct synthetic queries for RL; they repeat once used up"},
 	{Key: "data.mix", Group: "Data", Label: "easy : medium : hard", Kind: KindString, Help: "difficulty mix of the RL prompts, three whole numbers"},
 	{Key: "data.seed", Group: "Data", Label: "data seed", Kind: KindUint, Help: "seed of the world and the queries; shared by all arms and seeds, so that all meet the same held-out panel"},
-	{Key: "data.queries_file", Group: "Data", Label: "queries file", Kind: KindString, Help: "JSONL file of queries for kind solver, instead of synthesis"},
+	{Key: "data.queries_file", Group: "Data", Label: "queries file", Kind: KindString, Help: "JSONL file of queries for kinds solver and endpoint, instead of synthesis"},
 	{Key: "data.plans", Group: "Data", Label: "plans", Kind: KindEnum, Enum: []string{"solver", "annotated"}, Help: "kind solver: whose plans are judged, the solver's or those in the queries file"},
 	{Key: "data.ood_traces", Group: "Data", Label: "out-of-domain traces", Kind: KindInt, Ordered: true, Min: 0, Max: 100000, Help: "question-answering traces mixed into SFT; RL never sees such questions"},
 	{Key: "data.pass_rate_samples", Group: "Data", Label: "pass-rate samples", Kind: KindInt, Min: 0, Max: 64, Help: "difficulty-aware sampling: rollouts of the SFT policy a prompt; those it always or never solves are dropped; 0 keeps all"},
@@ -170,7 +171,7 @@ var fields = []Field{
 	{Key: "evaluation.temperature", Group: "Evaluation", Label: "temperature", Kind: KindFloat, Min: 0.01, Max: 10, Help: "of sampled evaluation"},
 	{Key: "evaluation.validation", Group: "Evaluation", Label: "validation queries", Kind: KindInt, Min: 0, Max: 100000, Help: "size of a second panel that picks the best checkpoint; 0 = none"},
 	{Key: "evaluation.ood", Group: "Evaluation", Label: "out-of-domain questions", Kind: KindInt, Min: 0, Max: 100000, Help: "size of the question-answering panel; 0 = none"},
-}
+}, endpointFields)
 
 // Fields returns the schema of a recipe in the order of the form.
 func Fields() []Field { return append([]Field(nil), fields...) }

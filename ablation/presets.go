@@ -41,6 +41,7 @@ func Presets() []Preset {
 		{Name: "quick", Title: "Quick, CPU", Help: "a 0.15 M proxy policy on the nano world; a run takes about a minute on one core", Recipe: quick},
 		{Name: "proxy", Title: "Proxy, CPU", Help: "the same policy trained four times as long and judged on twice the queries", Recipe: proxy},
 		{Name: "solver", Title: "Solver", Help: "no policy: the exact solver answers synthesised or given queries, and the checks judge its plans", Recipe: solver},
+		{Name: "endpoint", Title: "Endpoint", Help: "no training: a language model behind any OpenAI-compatible server plays the sandbox, and the checks judge its plans", Recipe: endpointRecipe(solver)},
 		{Name: "command", Title: "Your script", Help: "any program that reads spec.json and appends events", Recipe: command},
 	}
 }

@@ -15,11 +15,12 @@ type Recipe struct {
 	Environment Environment `json:"environment"`
 	Budget      Budget      `json:"budget"`
 	Evaluation  Evaluation  `json:"evaluation"`
+	Endpoint    Endpoint    `json:"endpoint,omitzero"` // kind endpoint only
 }
 
 // Trainer says which program trains and what it needs of the machine.
 type Trainer struct {
-	Kind      string            `json:"kind"`                 // cpu, command, solver
+	Kind      string            `json:"kind"`                 // cpu, command, solver, endpoint
 	Command   []string          `json:"command,omitempty"`    // argv for kind command; {spec} and {dir} are replaced
 	Env       map[string]string `json:"env,omitempty"`        // extra environment for kind command; never secrets
 	Devices   int               `json:"devices"`              // devices a run needs at once, on one node
