@@ -70,27 +70,14 @@ func (r *run) newLearner() (*learner, error) {
 	return l, err
 }
 
-// afterStep evaluates and checkpoints when it is time to.
+// afterStep evaluates and checkpoints when it is time to. The best checkpoint
+// so far is always kept.
 func (r *run) afterStep(l *learner, total int) error {
 	last, asked := r.step == int64(total), false
 	if last || r.step%int64(r.recipe.Evaluation.Every) == 0 {
-		samples := 1
-		if last {
-			samples = r.recipe.Evaluation.Samples
-		}
-		e, err := r.examine(l.model, "policy", samples, last)
-		if err != nil {
+		var err error
+		if asked, err = r.evaluate(l, last); err != nil {
 			return fmt.Errorf("evaluate: %w", err)
-		}
-		r.oodChange(e)
-		if err := errors.Join(r.publish(e, r.step), r.out.Points(r.step, e.Metrics)); err != nil {
-			return err
-		}
-		asked = r.consider(e)
-		if last {
-			if err := r.crown(e); err != nil {
-				return fmt.Errorf("best checkpoint: %w", err)
-			}
 		}
 	}
 	select {
@@ -102,6 +89,28 @@ func (r *run) afterStep(l *learner, total int) error {
 		return r.checkpoint(l)
 	}
 	return nil
+}
+
+// evaluate takes the exam of the policy, and says whether it is the best so
+// far on the validation panel.
+func (r *run) evaluate(l *learner, last bool) (top bool, err error) {
+	samples := 1
+	if last {
+		samples = r.recipe.Evaluation.Samples
+	}
+	e, err := r.examine(l.model, "policy", samples, last)
+	if err != nil {
+		return false, err
+	}
+	r.oodChange(e)
+	if err := errors.Join(r.publish(e, r.step), r.out.Points(r.step, e.Metrics)); err != nil {
+		return false, err
+	}
+	top = r.consider(e)
+	if last {
+		return top, r.crown(e)
+	}
+	return top, nil
 }
 
 // rlStep samples groups, scores them, updates the policy and reports.
