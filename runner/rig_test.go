@@ -25,6 +25,8 @@ type rigOptions struct {
 	launcher runner.Launcher // nil = local
 	timing   runner.Timing
 	minFree  int64
+	devices  gpu.Config // zero = CPU slots
+	settings runner.Settings
 
 	commitEvery time.Duration
 	log         *slog.Logger
@@ -57,7 +59,10 @@ func openRig(data string, o rigOptions) (*rig, error) {
 			return nil, err
 		}
 	}
-	pool, err := gpu.New(gpu.Config{Spec: "cpu", CPUSlots: o.slots})
+	if o.devices == (gpu.Config{}) {
+		o.devices = gpu.Config{Spec: "cpu", CPUSlots: o.slots}
+	}
+	pool, err := gpu.New(o.devices)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +71,7 @@ func openRig(data string, o rigOptions) (*rig, error) {
 	}
 	g := &rig{store: st}
 	g.runner, err = runner.New(runner.Config{
-		Store: st, Devices: pool, Launcher: o.launcher, Exe: exe, Logger: o.log, MinFree: o.minFree, Timing: o.timing,
+		Store: st, Devices: pool, Launcher: o.launcher, Exe: exe, Logger: o.log, MinFree: o.minFree, Timing: o.timing, Settings: o.settings,
 		Publish: func(c store.Commit) {
 			g.mu.Lock()
 			defer g.mu.Unlock()

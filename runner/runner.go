@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -79,6 +80,9 @@ type Runner struct {
 	estimates estimates
 	saved     saved
 	hook      *hook
+
+	rootOnce sync.Once
+	root     string // of the runs' folders
 
 	lives sync.WaitGroup // one for each goroutine of a live run
 
@@ -206,9 +210,19 @@ func (r *Runner) move(ctx context.Context, id ablation.RunID, ev ablation.Event,
 	return run, nil
 }
 
-// runDir is the folder of a run.
+// runDir is the folder of a run. Where the folder of runs is a link, as to a
+// file system that a cluster's machines share, it is named by its target:
+// elsewhere the link may not be there.
 func (r *Runner) runDir(id ablation.RunID) string {
-	return filepath.Join(r.cfg.Data, "runs", strconv.FormatInt(int64(id), 10))
+	r.rootOnce.Do(func() {
+		r.root = filepath.Join(r.cfg.Data, "runs")
+		if info, err := os.Lstat(r.root); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			if target, err := filepath.EvalSymlinks(r.root); err == nil {
+				r.root = target
+			}
+		}
+	})
+	return filepath.Join(r.root, strconv.FormatInt(int64(id), 10))
 }
 
 // attemptDir is the folder of an attempt.

@@ -305,6 +305,9 @@ func TestStall(t *testing.T) {
 	if got := g.run(id).State; got != ablation.Running {
 		t.Errorf("a stalled run is %s, want running", got)
 	}
+	if text, err := g.runner.Dump(t.Context(), id); err != nil || !strings.Contains(text, "stopped") || !strings.Contains(text, strconv.Itoa(pid)) {
+		t.Errorf("Dump = %q, %v; want the stopped process", text, err)
+	}
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
