@@ -54,6 +54,7 @@ type ActionView struct {
 	Undo    string // address whose post takes it back
 	Confirm string // question with numbers, only for what cannot be taken back
 	Small   bool
+	Name    string // for screen readers and to find the button again, where the label alone says too little
 }
 
 func (a ActionView) class() string {
@@ -89,12 +90,13 @@ func pressed(on bool) string {
 
 // AlertView is something a person should look at.
 type AlertView struct {
-	Level string // info, warn, bad
-	Title string // what: where, since when
-	Text  string // one sentence of numbers
-	When  string // "12 min ago"
-	At    string // RFC 3339
-	Links []Link
+	Level   string // info, warn, bad
+	Title   string // what: where, since when
+	Text    string // one sentence of numbers
+	When    string // "12 min ago"
+	At      string // RFC 3339
+	Links   []Link
+	Actions []ActionView
 }
 
 func (a AlertView) icon() string {

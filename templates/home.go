@@ -4,6 +4,7 @@ package templates
 type HomeView struct {
 	Title, Lede string
 	Actions     []ActionView
+	Banner      []AlertView // why nothing is started
 	Which       ChoiceView
 	RunsNote    string
 	Runs        []RunRow
@@ -33,6 +34,7 @@ type RunRow struct {
 	ID, Href  string
 	Study     string // name of its study; "" where the page is the study's
 	Arm       string
+	Why       string // what a queued run waits for
 	Mark      *MarkView
 	Seed      string
 	Status    Status

@@ -6,6 +6,7 @@ type StudyView struct {
 	Actions     []ActionView
 	More        []ActionView // behind the menu
 	Facts       []Fact
+	Banner      []AlertView // why its runs are not started
 	Alerts      []AlertView
 	LiveNote    string
 	Legend      []MarkView

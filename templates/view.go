@@ -8,7 +8,7 @@ package templates
 // PageView is the frame of a page.
 type PageView struct {
 	Title   string // of the document; the product's name is added
-	Section string // entry of the main navigation that is current: home, studies, trajectories, datasets, devices, reports, settings
+	Section string // entry of the main navigation that is current: home, studies, runs, trajectories, datasets, devices, reports, settings
 	Name    string // which script module serves the page: home, study, run, newstudy, trajectories …; "" = none
 	Crumbs  []Crumb
 	Theme   string // "", light or dark
@@ -43,6 +43,7 @@ type Link struct {
 var navItems = []struct{ ID, Label, Href string }{
 	{"home", "Home", "/"},
 	{"studies", "Studies", "/studies"},
+	{"runs", "Runs", "/runs"},
 	{"trajectories", "Trajectories", "/trajectories"},
 	{"datasets", "Datasets", "/datasets"},
 	{"devices", "Devices", "/devices"},

@@ -50,6 +50,19 @@ func (s *site) actOnRun(ctx context.Context, id ablation.RunID, act string) erro
 	case "resume":
 		return s.Runs.Resume(ctx, id)
 	}
+	if s.Queue == nil {
+		return errReadOnly
+	}
+	switch act {
+	case "pause":
+		return s.Queue.PauseRun(ctx, id)
+	case "unpause":
+		return s.Queue.ResumeRun(ctx, id)
+	case "first":
+		return s.Queue.MoveFirst(ctx, id)
+	case "last":
+		return s.Queue.MoveLast(ctx, id)
+	}
 	return ablation.ErrNotFound
 }
 

@@ -31,7 +31,7 @@ func (s *site) routesAPI(r chi.Router) {
 	r.Get("/api/v1/runs/{run}", s.page(s.apiRun))
 	r.Get("/api/v1/runs/{run}/series", s.page(s.apiRunSeries))
 	r.Get("/api/v1/runs/{run}/log", s.page(s.apiRunLog))
-	r.Post("/api/v1/runs/{run}/{act:stop|resume}", s.page(s.apiRunAct))
+	r.Post("/api/v1/runs/{run}/{act:stop|resume|pause|unpause|first|last}", s.page(s.apiRunAct))
 	r.Get("/api/v1/series", s.page(s.apiSeries))
 	r.Get("/api/v1/devices", s.page(s.apiDevices))
 }

@@ -53,6 +53,7 @@ type homeData struct {
 	last    map[ablation.RunID]map[string]ablation.Point
 	alerts  []ablation.Alert
 	devices []Device
+	queue   waits
 }
 
 func (s *site) readHome(r *http.Request, which string) (homeData, error) {
@@ -77,6 +78,9 @@ func (s *site) readHome(r *http.Request, which string) (homeData, error) {
 		if open[run.Study] {
 			d.runs = append(d.runs, run)
 		}
+	}
+	if d.queue, err = s.readQueue(ctx); err != nil {
+		return d, err
 	}
 	d.pick()
 	ids, metrics := runIDs(d.shown), primaryMetrics(d.studies)
@@ -103,11 +107,13 @@ func (s *site) readHome(r *http.Request, which string) (homeData, error) {
 
 // pick chooses the runs of the table: live ones first, then what waits.
 func (d *homeData) pick() {
-	var of []ablation.Run
+	var of, waiting []ablation.Run
 	for _, r := range d.runs {
+		if r.State == ablation.Queued {
+			waiting = append(waiting, r)
+		}
 		switch {
 		case d.which == "active" && (r.State.Live() || r.State == ablation.Lost),
-			d.which == "queued" && r.State == ablation.Queued,
 			d.which == "finished" && r.State.Terminal():
 			of = append(of, r)
 		}
@@ -115,12 +121,12 @@ func (d *homeData) pick() {
 	if d.which == "finished" {
 		slices.SortStableFunc(of, func(a, b ablation.Run) int { return b.EndedAt.Compare(a.EndedAt) })
 	}
-	if d.which == "active" && len(of) < homeRuns { // show what comes next as well
-		for _, r := range d.runs {
-			if r.State == ablation.Queued && len(of) < homeRuns {
-				of = append(of, r)
-			}
-		}
+	slices.SortStableFunc(waiting, func(a, b ablation.Run) int { return d.queue.place(a.ID) - d.queue.place(b.ID) })
+	switch {
+	case d.which == "queued":
+		of = waiting
+	case d.which == "active" && len(of) < homeRuns: // show what comes next as well
+		of = append(of, waiting[:min(len(waiting), homeRuns-len(of))]...)
 	}
 	d.rest = max(0, len(of)-homeRuns)
 	d.shown = of[:min(len(of), homeRuns)]
@@ -170,6 +176,7 @@ func homeView(d homeData, now time.Time) templates.HomeView {
 		{Label: fmt.Sprintf("queued %d", p.Waiting), Href: "/?runs=queued", On: d.which == "queued"},
 		{Label: fmt.Sprintf("finished %d", ended), Href: "/?runs=finished", On: d.which == "finished"},
 	}}
+	v.Banner = queueAlert(d.queue.status, p.Waiting)
 	v.Alerts = alerts[:min(len(alerts), homeAlerts)]
 	if len(alerts) > 0 {
 		v.AlertsNote = fmt.Sprintf("%d, newest first", len(alerts))
@@ -177,7 +184,7 @@ func homeView(d homeData, now time.Time) templates.HomeView {
 	v.Metric = homeMetricHead(d.studies)
 	v.Runs = homeRows(d, now)
 	if d.rest > 0 {
-		v.More = &templates.Link{Label: plural(d.rest, "more run", "more runs") + ": open a study for all of them", Href: "/studies"}
+		v.More = &templates.Link{Label: plural(d.rest, "more run", "more runs") + ": the queue and all that runs", Href: "/runs"}
 	}
 	if len(v.Runs) == 0 {
 		v.NoRuns = noRuns(d)
@@ -251,14 +258,19 @@ func homeRows(d homeData, now time.Time) []templates.RunRow {
 		names[st.ID] = question(st.Study)
 	}
 	primary := d.primaryOf()
-	places := queuePlaces(d.runs)
 	var rows []templates.RunRow
 	for _, r := range d.shown {
 		info := infoOf(primary[r.ID])
 		row := templates.RunRow{
 			ID: fmt.Sprint(r.ID), Href: fmt.Sprintf("/runs/%d", r.ID), Study: names[r.Study], Arm: fmt.Sprintf("%s, seed %d", r.Arm.Label, r.Seed),
-			Status: statusOf(r, places[r.ID]), Rule: runRule(r, 168, d.alerts), RuleSmall: runRule(r, 178, d.alerts),
+			Status: statusOf(r, d.queue.place(r.ID)), Rule: runRule(r, 168, d.alerts), RuleSmall: runRule(r, 178, d.alerts),
 			Step: stepText(r), Latest: "–", Metric: info.Label, Device: orDash(r.Device), Left: leftText(r, now),
+		}
+		if w, ok := d.queue.of(r.ID); ok {
+			row.Why = visible(w.Reason)
+			if !w.Start.IsZero() {
+				row.Left = "from " + startText(w, now)
+			}
 		}
 		if p, ok := d.last[r.ID][primary[r.ID]]; ok {
 			row.Latest = info.format(p.Value)

@@ -31,6 +31,7 @@ func (s *site) routes() chi.Router {
 		s.routesHome,
 		s.routesStudies,
 		s.routesRun,
+		s.routesRuns,
 		s.routesNewStudy,
 		s.routesTrajectories,
 		s.routesDatasets,

@@ -74,17 +74,6 @@ func statusOf(r ablation.Run, place int) templates.Status {
 	return templates.Status{Kind: kind, Word: word}
 }
 
-// queuePlaces numbers the waiting runs in the order they will start.
-func queuePlaces(runs []ablation.Run) map[ablation.RunID]int {
-	places := map[ablation.RunID]int{}
-	for _, r := range runs { // by id, as they were queued
-		if r.State == ablation.Queued {
-			places[r.ID] = len(places) + 1
-		}
-	}
-	return places
-}
-
 // studyStatus sums up where a study stands.
 func studyStatus(rec ablation.StudyRecord, p progress) templates.Status {
 	n := func(s ablation.State) int { return p.ByState[s] }

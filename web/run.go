@@ -23,7 +23,7 @@ var runSide = []string{"reward/mean", "policy/entropy", "rollout/tokens"}
 
 func (s *site) routesRun(r chi.Router) {
 	r.Get("/runs/{run:[0-9]+}", s.page(s.run))
-	r.Post("/runs/{run:[0-9]+}/{act:stop|resume}", s.page(s.postRun))
+	r.Post("/runs/{run:[0-9]+}/{act:stop|resume|pause|unpause|first|last}", s.page(s.postRun))
 }
 
 // runData is what the page of a run is made of.
@@ -42,7 +42,7 @@ type runData struct {
 	log         string
 	stream      string
 	attempt     int
-	place       int
+	queue       waits
 }
 
 func (s *site) run(w http.ResponseWriter, r *http.Request) error {
@@ -103,11 +103,11 @@ func (s *site) readRun(r *http.Request) (runData, error) {
 	if d.hello, err = s.Store.Hello(ctx, id); err != nil {
 		d.hello = trainer.Hello{} // none yet
 	}
-	places, err := s.placesInQueue(ctx, []ablation.Run{d.run})
-	if err != nil {
-		return d, err
+	if d.run.State == ablation.Queued {
+		if d.queue, err = s.readQueue(ctx); err != nil {
+			return d, err
+		}
 	}
-	d.place = places[id]
 	return d, s.readRunLog(r, &d)
 }
 
@@ -189,6 +189,9 @@ func runView(d runData, now time.Time) templates.RunView {
 		LiveNote: "this run alone; click a point to open the rollouts of its step",
 	}
 	v.Phases, v.PhasesNote = phaseViews(d, now)
+	if w, ok := d.queue.of(r.ID); ok && w.Reason != "" {
+		v.Alerts = append(v.Alerts, waitAlert(r, w))
+	}
 	if r.State == ablation.Failed || r.State == ablation.Lost {
 		v.Alerts = append(v.Alerts, runAlert(r, now))
 	}
@@ -209,6 +212,9 @@ func runActions(r ablation.Run) []templates.ActionView {
 	var out []templates.ActionView
 	switch {
 	case r.State == ablation.Queued || r.State == ablation.Starting || r.State == ablation.Running || r.State == ablation.Lost:
+		if r.State != ablation.Lost && r.Hold == "" {
+			out = append(out, templates.ActionView{Label: "Pause", Icon: "pause", Post: at("pause"), Toast: fmt.Sprintf("Run %d is kept back; if it runs, it writes a checkpoint first", r.ID), Undo: at("unpause")})
+		}
 		out = append(out, templates.ActionView{Label: "Stop run", Kind: "danger", Post: at("stop"), Toast: fmt.Sprintf("Stopping run %d: it writes a checkpoint first", r.ID), Undo: at("resume")})
 	case r.State == ablation.Failed || r.State == ablation.Stopped:
 		out = append(out, templates.ActionView{Label: "Resume from the last checkpoint", Post: at("resume"), Toast: fmt.Sprintf("Run %d is queued again", r.ID), Undo: at("stop")})
@@ -221,9 +227,16 @@ func runFacts(d runData, now time.Time) []templates.Fact {
 	rule := runRule(r, 320, d.alerts)
 	rule.ID = "run"
 	facts := []templates.Fact{
-		{Label: "status", Status: []templates.Status{statusOf(r, d.place)}, ID: "status"},
+		{Label: "status", Status: []templates.Status{statusOf(r, d.queue.place(r.ID))}, ID: "status"},
 		{Label: "step", Value: digits(r.Step), Unit: "of " + digits(totalSteps(r)), ID: "step"},
 		{Label: "progress", Rule: &rule},
+	}
+	if w, ok := d.queue.of(r.ID); ok {
+		start := templates.Fact{Label: "starts, about", Value: startText(w, now)}
+		if w.Takes > 0 {
+			start.Unit = "takes " + hourMinutes(w.Takes)
+		}
+		facts = append(facts, start, templates.Fact{Label: "place in the queue", Value: digits(int64(d.queue.place(r.ID))), Unit: "of " + digits(int64(len(d.queue.list))), Links: []templates.Link{{Label: "Queue", Href: "/runs"}}})
 	}
 	if left, ok := runLeft(r, now); ok {
 		clock, day := clockTime(now.Add(left), now)

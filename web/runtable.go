@@ -21,10 +21,16 @@ func runTable(d studyData, now time.Time) (templates.RunTableConfig, []string) {
 	}
 	c.Rows = make([]templates.RunData, 0, len(d.runs))
 	for _, r := range d.runs {
-		status := statusOf(r, d.queue[r.ID])
+		status := statusOf(r, d.queue.place(r.ID))
 		row := templates.RunData{
 			ID: int64(r.ID), Arm: r.Arm.Index, Seed: fmt.Sprint(r.Seed), State: string(r.State), Kind: status.Kind, Word: status.Word, Cause: visible(r.Cause),
 			Step: r.Step, Total: totalSteps(r), Device: r.Device, Left: leftText(r, now), LeftS: leftOrSpent(r, now),
+		}
+		if w, ok := d.queue.of(r.ID); ok {
+			row.Cause = visible(w.Reason)
+			if !w.Start.IsZero() {
+				row.Left = "from " + startText(w, now)
+			}
 		}
 		for _, n := range names {
 			row.Values = append(row.Values, jsonValue(d.last[r.ID], n))
@@ -68,7 +74,7 @@ func studyRunRows(d studyData, marks map[int]templates.MarkView, now time.Time) 
 		m := marks[r.Arm.Index]
 		rows = append(rows, templates.RunRow{
 			ID: fmt.Sprint(r.ID), Href: fmt.Sprintf("/runs/%d", r.ID), Arm: r.Arm.Label, Mark: &m, Seed: fmt.Sprint(r.Seed),
-			Status: statusOf(r, d.queue[r.ID]), Rule: runRule(r, 140, d.alerts), Step: stepText(r), Device: orDash(r.Device), Left: leftText(r, now),
+			Status: statusOf(r, d.queue.place(r.ID)), Rule: runRule(r, 140, d.alerts), Step: stepText(r), Device: orDash(r.Device), Left: leftText(r, now),
 		})
 	}
 	return rows

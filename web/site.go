@@ -46,6 +46,7 @@ type Device struct {
 type Config struct {
 	Store   *store.Store
 	Runs    Runs            // nil: read only, actions answer 409
+	Queue   Queue           // nil: the stored order is shown and cannot be changed
 	Devices func() []Device // nil: none are shown
 	Hub     *Hub            // nil: pages are not live
 

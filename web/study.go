@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"alidade/ablation"
-	"alidade/store"
 	"alidade/templates"
 )
 
@@ -37,7 +36,7 @@ type studyData struct {
 	alerts  []ablation.Alert
 	primary armStats
 	others  []namedStats
-	queue   map[ablation.RunID]int
+	queue   waits
 }
 
 type namedStats struct {
@@ -82,20 +81,8 @@ func (s *site) readStudyData(r *http.Request) (studyData, error) {
 	if err := s.estimateArms(ctx, &d); err != nil {
 		return d, err
 	}
-	d.queue, err = s.placesInQueue(ctx, runs)
+	d.queue, err = s.readQueue(ctx)
 	return d, err
-}
-
-// placesInQueue numbers a study's waiting runs among all that wait.
-func (s *site) placesInQueue(ctx context.Context, runs []ablation.Run) (map[ablation.RunID]int, error) {
-	if !slices.ContainsFunc(runs, func(r ablation.Run) bool { return r.State == ablation.Queued }) {
-		return nil, nil
-	}
-	waiting, err := s.Store.Runs(ctx, store.RunFilter{States: []ablation.State{ablation.Queued}})
-	if err != nil {
-		return nil, fmt.Errorf("read queue: %w", err)
-	}
-	return queuePlaces(waiting), nil
 }
 
 func (s *site) estimateArms(ctx context.Context, d *studyData) (err error) {
@@ -129,12 +116,16 @@ func studyView(d studyData, now time.Time) templates.StudyView {
 		Charts:   studyCharts(d, arms, marks, p),
 	}
 	v.Actions, v.More = studyActions(d.rec, p)
+	v.Banner = append(queueAlert(d.queue.status, p.Waiting), studyPauseAlert(d.rec, d.alerts, p)...)
+	if p.Waiting == 0 {
+		v.Banner = nil
+	}
 	v.Alerts = studyAlerts(d, now)
 	v.Legend = legendOf(st, arms, marks)
 	v.Arms = armTable(d, arms, marks)
 	v.RunTable, v.RunsColumns = runTable(d, now)
 	v.Runs = studyRunRows(d, marks, now)
-	v.RunsNote = plural(len(d.runs), "run", "runs")
+	v.RunsNote = plural(len(d.runs), "run", "runs") + waitingNote(d, now)
 	if len(d.runs) == 0 {
 		v.NoRuns = &templates.EmptyView{Title: "No runs", Text: "This study has no runs stored."}
 	}
@@ -340,4 +331,29 @@ func chartInfos(names []string) map[string]templates.MetricInfo {
 		out[n] = chartInfo(n)
 	}
 	return out
+}
+
+// waitingNote says for what the first waiting run of a study waits.
+func waitingNote(d studyData, now time.Time) string {
+	n := 0
+	var first Waiting
+	for _, w := range d.queue.list {
+		if w.Study == d.rec.ID {
+			if n == 0 {
+				first = w
+			}
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("; %s, the first at place %s of the queue", plural(n, "waits", "wait"), digits(int64(d.queue.place(first.Run))))
+	if first.Reason != "" {
+		text += ": " + visible(first.Reason)
+	}
+	if !first.Start.IsZero() {
+		text += "; it starts at about " + startText(first, now)
+	}
+	return text
 }

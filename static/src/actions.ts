@@ -1,6 +1,6 @@
 // Forms that act: posted in the background, answered by a toast with the way back. Without script they are plain forms.
 
-import { refreshNow } from "./region";
+import { refreshOwn } from "./region";
 import { toast } from "./toast";
 
 async function post(address: string): Promise<string | null> {
@@ -21,7 +21,7 @@ async function act(address: string, done: string, undo: string): Promise<void> {
     return;
   }
   toast(done, undo ? () => act(undo, "Undone", "") : undefined);
-  await refreshNow();
+  await refreshOwn();
 }
 
 export function startActions(): void {
@@ -31,7 +31,8 @@ export function startActions(): void {
     e.preventDefault();
     const question = form.dataset.confirm;
     if (question && !window.confirm(question)) return;
-    form.querySelector("button")?.blur();
+    const button = form.querySelector("button");
+    if (!button?.hasAttribute("aria-label")) button?.blur();
     form.closest("details")?.removeAttribute("open");
     void act(new URL(form.action).pathname, form.dataset.toast ?? "Done", form.dataset.undo ?? "");
   });

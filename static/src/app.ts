@@ -16,6 +16,7 @@ import { startTheme } from "./theme";
 const pages: Record<string, (root: HTMLElement) => void> = {
   home: home.start,
   studies: home.start,
+  runs: home.start,
   study: study.start,
   run: run.start,
   newstudy: newstudy.start,

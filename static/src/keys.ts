@@ -5,7 +5,7 @@ import { undoLast } from "./toast";
 import { cycleTheme } from "./theme";
 import { openFinder } from "./finder";
 
-const pages: Record<string, string> = { h: "/", s: "/studies", t: "/trajectories", a: "/datasets", d: "/devices", r: "/reports" };
+const pages: Record<string, string> = { h: "/", s: "/studies", q: "/runs", t: "/trajectories", a: "/datasets", d: "/devices", r: "/reports" };
 
 const help: [string[], string][] = [
   [["/"], "search"],
@@ -13,6 +13,7 @@ const help: [string[], string][] = [
   [["↵"], "open the row"],
   [["g", "h"], "home"],
   [["g", "s"], "studies"],
+  [["g", "q"], "runs and the queue"],
   [["g", "t"], "trajectories"],
   [["g", "a"], "datasets"],
   [["g", "d"], "devices"],

@@ -7,7 +7,7 @@ const least = 2000; // ms between two reads
 
 let running = false;
 
-async function refresh(): Promise<void> {
+async function refresh(own = false): Promise<void> {
   missed = document.hidden;
   if (running || missed) return;
   running = true;
@@ -18,11 +18,14 @@ async function refresh(): Promise<void> {
     for (const node of all("[data-region]")) {
       const fresh = one(`[data-region="${node.dataset.region ?? ""}"]`, page);
       if (!fresh || fresh.innerHTML === node.innerHTML) continue;
-      if (busy(node)) {
+      if (!own && busy(node)) {
         waiting.add(node);
         continue;
       }
+      waiting.delete(node);
+      const focus = node.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : null;
       node.replaceChildren(...fresh.childNodes);
+      if (focus) one(`[aria-label="${CSS.escape(focus)}"]`, node)?.focus();
       node.dispatchEvent(new CustomEvent("region", { bubbles: true }));
     }
     if (page.title) document.title = page.title;
@@ -53,7 +56,12 @@ document.addEventListener("pointerout", (e) => {
 // refreshSoon reads the page again, at most every two seconds.
 export const refreshSoon = throttle(least, () => void refresh());
 
-// currentRegions is for actions that want their result now.
+// refreshNow reads the page again without waiting its turn.
 export function refreshNow(): Promise<void> {
   return refresh();
+}
+
+// refreshOwn shows what the reader has just done, also where the pointer is; the pressed button keeps the focus.
+export function refreshOwn(): Promise<void> {
+  return refresh(true);
 }
