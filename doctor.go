@@ -274,9 +274,15 @@ func checkSlurm(ctx context.Context) finding {
 	f := finding{name: "Slurm"}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	version, err := exec.CommandContext(ctx, "sbatch", "--version").Output()
+	path, err := exec.LookPath("sbatch")
 	if err != nil {
 		f.found, f.fix = "sbatch not found", "needed only to train on a Slurm cluster: install its client programs"
+		return f
+	}
+	f.found = path
+	version, err := exec.CommandContext(ctx, "sbatch", "--version").Output()
+	if err != nil {
+		f.fix = "it finds no cluster: set SLURM_CONF to the site's slurm.conf"
 		return f
 	}
 	f.found = strings.TrimSpace(string(version))
