@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -87,12 +86,9 @@ func (s *site) readRuns(ctx context.Context, page int) (runsData, error) {
 			d.waiting[r.ID] = r
 		}
 	}
-	ended, err := s.Store.Runs(ctx, store.RunFilter{States: []ablation.State{ablation.Succeeded, ablation.Failed, ablation.Stopped}})
-	if err != nil {
+	if d.ended, d.ends, err = s.Store.Ended(ctx, endedRuns); err != nil {
 		return d, fmt.Errorf("read ended runs: %w", err)
 	}
-	slices.SortStableFunc(ended, func(a, b ablation.Run) int { return b.EndedAt.Compare(a.EndedAt) })
-	d.ends, d.ended = len(ended), ended[:min(len(ended), endedRuns)]
 	if d.alerts, err = s.Store.Alerts(ctx, 0, 0, 50); err != nil {
 		return d, fmt.Errorf("read alerts: %w", err)
 	}
