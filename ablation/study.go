@@ -1,5 +1,10 @@
 package ablation
 
+import (
+	"fmt"
+	"slices"
+)
+
 // A Study is a question and the design that answers it. It is what a study
 // file holds and what the New study page makes.
 type Study struct {
@@ -15,7 +20,53 @@ type Study struct {
 	MinDifference float64          `json:"min_difference,omitempty"` // smallest difference that matters, in the metric's unit (success: a fraction)
 	Concurrency   int              `json:"concurrency,omitempty"`    // most runs at once; 0 = no limit
 	Priority      int              `json:"priority,omitempty"`       // of its runs in the queue; larger first
+	Halving       *Halving         `json:"halving,omitempty"`        // stop weak runs early; nil = every run goes to its end
 	Notes         string           `json:"notes,omitempty"`
+}
+
+// Halving ends weak runs early, by asynchronous successive halving: at each
+// rung a run goes on only if its metric is among the best 1/Reduction of the
+// runs that have reached that rung so far. What is ended is censored, not
+// failed.
+type Halving struct {
+	Metric    string  `json:"metric"`    // larger is better, e.g. "eval/success"
+	Rungs     []int64 `json:"rungs"`     // steps, ascending
+	Reduction int     `json:"reduction"` // 2 or more
+}
+
+// Keeps reports whether a run goes on at a rung: values are those of all runs
+// that have reached it, its own among them. With fewer runs than Reduction
+// nothing can be said and it goes on.
+func (h Halving) Keeps(own float64, values []float64) bool {
+	n := len(values)
+	if n < h.Reduction {
+		return true
+	}
+	better := 0
+	for _, v := range values {
+		if v > own {
+			better++
+		}
+	}
+	return better < max(1, n/h.Reduction)
+}
+
+// check returns what is wrong with the halving.
+func (h Halving) check() []FieldError {
+	var bad []FieldError
+	add := func(field, value, allowed string) {
+		bad = append(bad, FieldError{Field: "halving." + field, Value: value, Problem: "wrong value", Allowed: allowed})
+	}
+	if h.Metric == "" {
+		add("metric", "", "the name of a metric that is better when larger, such as eval/success")
+	}
+	if h.Reduction < 2 || h.Reduction > 100 {
+		add("reduction", fmt.Sprint(h.Reduction), "a whole number from 2 to 100: of so many runs one goes on")
+	}
+	if len(h.Rungs) == 0 || h.Rungs[0] < 1 || !slices.IsSorted(h.Rungs) || len(slices.Compact(slices.Clone(h.Rungs))) != len(h.Rungs) {
+		add("rungs", fmt.Sprint(h.Rungs), "steps from 1 up, ascending, such as [20, 60, 180]")
+	}
+	return bad
 }
 
 // Design names how factors become arms.

@@ -287,6 +287,9 @@ func (s Study) check() []FieldError {
 	if s.Concurrency < 0 {
 		add("concurrency", fmt.Sprint(s.Concurrency), "out of range", "0 for no limit, or the most runs at once")
 	}
+	if s.Halving != nil {
+		bad = append(bad, s.Halving.check()...)
+	}
 	if s.Priority < -MaxPriority || s.Priority > MaxPriority {
 		add("priority", fmt.Sprint(s.Priority), "out of range", fmt.Sprintf("a whole number from %d to %d; larger runs first", -MaxPriority, MaxPriority))
 	}

@@ -47,6 +47,7 @@ type life struct {
 	watch    watch
 	health   health
 	readings readings
+	rungs    rungs
 	stopper  stopper
 	behind   bool // the backlog of a time without a server is being read
 	missing  bool // the alert about a vanished file was given
@@ -116,6 +117,7 @@ func (l *life) live(ctx context.Context) {
 	l.watch = newWatch(l.r.cfg.Timing, l.run.Arm.Recipe, time.Now())
 	l.health = newHealth()
 	l.relearn(ctx, time.Now())
+	l.loadRungs(ctx)
 	if !l.follow(ctx) {
 		return
 	}
@@ -264,6 +266,7 @@ func (l *life) commit(ctx context.Context, lines trainer.Lines) error {
 // examine raises what the detectors find in new events, and ends a run that
 // only wastes its devices.
 func (l *life) examine(ctx context.Context, now time.Time, events []trainer.Event) {
+	l.climb(ctx, events)
 	for i := range events {
 		late := l.behind && now.UnixMilli()-events[i].T > lateAfter.Milliseconds()
 		for _, f := range l.health.hear(&events[i]) {

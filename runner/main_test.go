@@ -117,6 +117,9 @@ func (f *fakeTrainer) run(mode string) int {
 
 func (f *fakeTrainer) metrics(mode string, step int64) map[string]float64 {
 	values := map[string]float64{"reward/mean": float64(step), "policy/loss": -float64(step), "speed/attempt": float64(f.spec.Attempt)}
+	if mode == "seeded" { // the larger its seed, the worse it is
+		values["reward/seed"] = -float64(f.spec.Seed)
+	}
 	if mode == "broken" { // an environment that is down
 		values["rollout/tool_failure"] = 0.9
 	}

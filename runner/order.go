@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"alidade/ablation"
@@ -159,6 +160,10 @@ func (r *Runner) Complete(ctx context.Context, id ablation.StudyID) (Completion,
 	}
 	for _, run := range runs {
 		if !run.State.Terminal() && run.State != ablation.Lost || run.State == ablation.Succeeded {
+			continue
+		}
+		if strings.Contains(run.Cause, ": "+censored+" ") {
+			done.Skipped[run.ID] = "it was " + censored + " by the study's halving"
 			continue
 		}
 		if err := r.Resume(ctx, run.ID); err != nil {

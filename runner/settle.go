@@ -121,6 +121,9 @@ func (l *life) settle(ctx context.Context) {
 		l.alert(ctx, trainer.Alert{Level: level, Code: v.code, Text: withLines(v.cause, v.evidence)})
 	}
 	l.attempt.Code, l.attempt.Evidence = v.code, strings.Join(v.evidence, "\n")
+	if v.state == ablation.Stopped && strings.HasPrefix(e.because, censored) {
+		l.attempt.Code = censored
+	}
 	l.account(ctx)
 	l.end(ctx, v.state, v.cause, e.exit)
 	l.settled(ctx, v.event, v.cause)

@@ -14,7 +14,7 @@ import (
 )
 
 // topKeys are the keys of a study file in their canonical order.
-var topKeys = []string{"name", "question", "template", "base", "factors", "design", "arms", "seeds", "metric", "min_difference", "concurrency", "priority", "notes"}
+var topKeys = []string{"name", "question", "template", "base", "factors", "design", "arms", "seeds", "metric", "min_difference", "concurrency", "priority", "halving", "notes"}
 
 // Decode reads a study file. The name is used in messages only. The error is
 // *ablation.Invalid and lists every fault found, not just the first.
@@ -131,6 +131,8 @@ func (d *decoder) top(st *ablation.Study, e entry) {
 		st.MinDifference = d.num(e)
 	case "concurrency":
 		st.Concurrency = d.whole(e)
+	case "halving":
+		st.Halving = d.halving(e)
 	case "priority":
 		st.Priority = d.whole(e)
 	case "notes":
@@ -161,6 +163,38 @@ func (d *decoder) num(e entry) float64 {
 	}
 	d.fail(e.line, ablation.FieldError{Field: e.key, Value: e.value.text(), Problem: "wrong type", Allowed: "a number"})
 	return 0
+}
+
+// halvingKeys are the keys of halving.
+var halvingKeys = []string{"metric", "rungs", "reduction"}
+
+func (d *decoder) halving(e entry) *ablation.Halving {
+	h := new(ablation.Halving)
+	if e.value.kind != kindMap {
+		d.fail(e.line, ablation.FieldError{Field: "halving", Value: e.value.text(), Problem: "wrong type", Allowed: "a map with metric, rungs and reduction"})
+		return nil
+	}
+	for _, k := range e.value.entries {
+		at := entry{key: "halving." + k.key, line: k.line, value: k.value}
+		d.lines[at.key] = k.line
+		switch k.key {
+		case "metric":
+			h.Metric = d.str(at)
+		case "reduction":
+			h.Reduction = d.whole(at)
+		case "rungs":
+			if k.value.kind != kindList {
+				d.fail(k.line, ablation.FieldError{Field: at.key, Value: k.value.text(), Problem: "wrong type", Allowed: "a list of steps"})
+				continue
+			}
+			for i, item := range k.value.items {
+				h.Rungs = append(h.Rungs, int64(d.whole(entry{key: fmt.Sprintf("%s[%d]", at.key, i), line: item.line, value: item})))
+			}
+		default:
+			d.fail(k.line, ablation.FieldError{Field: at.key, Problem: "unknown key", Allowed: strings.Join(halvingKeys, ", "), Suggestion: ablation.Nearest(k.key, halvingKeys)})
+		}
+	}
+	return h
 }
 
 func (d *decoder) whole(e entry) int {

@@ -34,6 +34,12 @@ func Encode(st ablation.Study) ([]byte, error) {
 	if st.Priority != 0 {
 		w.pair(0, "priority", st.Priority)
 	}
+	if h := st.Halving; h != nil {
+		w.line(0, "halving:")
+		w.pair(1, "metric", h.Metric)
+		w.pair(1, "rungs", h.Rungs)
+		w.pair(1, "reduction", h.Reduction)
+	}
 	w.optional(0, "notes", st.Notes)
 	return w.buf.Bytes(), w.err
 }
