@@ -1,5 +1,7 @@
 # One fixed set of build tags everywhere: another set compiles SQLite again.
 export GOFLAGS := -buildvcs=false -tags=sqlite_fts5
+# NVIDIA's header marks calls as deprecated that its Go binding still wraps.
+export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 
 DATA    ?= alidade-data
 ADDR    ?= 127.0.0.1:7717
