@@ -32,8 +32,8 @@ func TestPriorityAndHalving(t *testing.T) {
 	for bad, word := range map[string]string{
 		"  rungs: [60, 20]\n  metric: a\n  reduction: 3\n": "halving.rungs",
 		"  rungs: [20]\n  metric: a\n  reduction: 1\n":     "halving.reduction",
-		"  rungs: [20]\n  reduction: 2\n":                 "halving.metric",
-		"  rung: [20]\n":                                  "did you mean \"rungs\"",
+		"  rungs: [20]\n  reduction: 2\n":                  "halving.metric",
+		"  rung: [20]\n":                                   "did you mean \"rungs\"",
 	} {
 		_, err := Decode("bad.yaml", []byte("name: h\nseeds: [1]\nhalving:\n"+bad))
 		if err == nil || !strings.Contains(err.Error(), word) {
