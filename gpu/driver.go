@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -296,6 +297,22 @@ func (p *Pool) PutAway(away map[string]string) {
 	for key, why := range away {
 		p.away[key] = why
 	}
+}
+
+// Names returns which id each GPU has, by uuid; [Pool.Name] of a later pool
+// keeps them, so that leases by id mean the same devices after a restart.
+func (p *Pool) Names() map[string]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.ids)
+}
+
+// Name takes over the names of an earlier pool. It is for a pool that has read
+// nothing yet.
+func (p *Pool) Name(ids map[string]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.Copy(p.ids, ids)
 }
 
 // Key names a device over restarts.

@@ -60,6 +60,12 @@ func TestKernelLog(t *testing.T) {
 	if err := p.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	later := newPool(t, Config{SMI: path, NoLibrary: true, CPUSlots: 1})
+	later.Name(p.Names())
+	set(strings.Replace(strings.SplitAfter(twoGPUs, "\n")[1], "1,", "0,", 1), "") // after a reboot gpu1 is the only one, with another number
+	if err := later.Refresh(t.Context()); err != nil || later.Devices()[1].ID != "gpu1" {
+		t.Errorf("after a restart: %+v, %v; want the same name", later.Devices(), err)
+	}
 	if d := p.Devices()[2]; d.ID != "gpu1" || !d.Quarantined || !strings.Contains(d.Note, "vanished") {
 		t.Errorf("gpu1 = %+v, want it shown as vanished", d)
 	}

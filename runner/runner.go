@@ -147,7 +147,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer r.lives.Wait()
 	r.lives.Go(func() { r.cfg.Devices.Run(ctx) })
 	r.lives.Go(func() { r.hook.run(ctx) })
-	r.cfg.Devices.PutAway(r.saved.get().Quarantined)
+	before := r.saved.get()
+	r.cfg.Devices.Name(before.Names)
+	r.cfg.Devices.PutAway(before.Quarantined)
 	if err := r.adopt(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("adopt runs: %w", err)
 	}

@@ -25,6 +25,7 @@ type queueState struct {
 	PausedAt    time.Time                     `json:"paused_at,omitzero"`
 	Crashes     map[ablation.StudyID][]string `json:"crashes,omitempty"`     // attempts ("run/attempt") that crashed at once, in a row
 	Quarantined map[string]string             `json:"quarantined,omitempty"` // device → why
+	Names       map[string]string             `json:"names,omitempty"`       // of GPUs, by uuid: leases go by them
 }
 
 // A saved queue state is read once and written whole at each change.
@@ -55,7 +56,7 @@ func (s *saved) load() *queueState {
 
 func (q *queueState) copy() queueState {
 	c := *q
-	c.Quarantined = maps.Clone(q.Quarantined)
+	c.Quarantined, c.Names = maps.Clone(q.Quarantined), maps.Clone(q.Names)
 	c.Crashes = make(map[ablation.StudyID][]string, len(q.Crashes))
 	for id, list := range q.Crashes {
 		c.Crashes[id] = slices.Clone(list)

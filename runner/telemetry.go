@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -184,6 +185,11 @@ func (l *life) kernelLines() []string {
 
 // heedFaults stores and tells what the pool has put away by itself.
 func (r *Runner) heedFaults(ctx context.Context) {
+	if names := r.cfg.Devices.Names(); !maps.Equal(names, r.saved.get().Names) {
+		if err := r.saved.change(func(q *queueState) { q.Names = names }); err != nil {
+			r.log.Error("keep the names of devices", "err", err)
+		}
+	}
 	for _, f := range r.cfg.Devices.Fresh() {
 		key := r.cfg.Devices.Key(f.Device)
 		if err := r.saved.change(func(q *queueState) { q.Quarantined[key] = f.Text }); err != nil {
