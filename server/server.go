@@ -154,8 +154,10 @@ func (s *Server) wire(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		return err
 	}
+	deviceNow := func() []web.Device { return devices(s.runner.Devices()) }
+	history := web.NewDeviceHistory(deviceNow)
 	handler, err := web.New(web.Config{
-		Store: s.store, Runs: s.runner, Queue: queue{s.runner, s.store, s.hub.Publish}, Devices: func() []web.Device { return devices(s.runner.Devices()) }, Hub: s.hub,
+		Store: s.store, Runs: s.runner, Queue: queue{s.runner, s.store, s.hub.Publish}, Devices: deviceNow, History: history, Hub: s.hub,
 		Token: s.token, NoAuth: s.cfg.NoAuth, Hosts: s.cfg.Hosts, Logger: s.log, Version: s.cfg.Version, DataDir: s.cfg.Data,
 	})
 	if err != nil {

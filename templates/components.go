@@ -290,6 +290,31 @@ func NewSpark(width, height float64, values []float64, zero bool) SparkView {
 	return v
 }
 
+// NewSparkTo is NewSpark from 0 to top; top 0 is the largest value.
+func NewSparkTo(width, height float64, values []float64, top float64) SparkView {
+	for _, y := range values {
+		if finite(y) {
+			top = max(top, y)
+		}
+	}
+	if top <= 0 {
+		top = 1
+	}
+	v := SparkView{Width: width, Height: height}
+	pen := "M"
+	for i, y := range values {
+		if !finite(y) {
+			pen = "M"
+			continue
+		}
+		v.EndX = short(float64(i) / float64(max(1, len(values)-1)) * width)
+		v.EndY = short(height - 2 - y/top*(height-4))
+		v.Path += pen + v.EndX + " " + v.EndY
+		pen = "L"
+	}
+	return v
+}
+
 func finite(f float64) bool { return f-f == 0 }
 
 // viewBox returns the attribute for a box at the origin.

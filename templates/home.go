@@ -70,6 +70,22 @@ type DeviceView struct {
 	Bar                    BarView
 	Note                   string
 	Simulated              bool
+	Curves                 []DeviceCurve // on the devices page
+	Stands                 []Status      // quarantined, stale …
+	Processes              []ProcessLine
+	Actions                []ActionView
+}
+
+// DeviceCurve is what a device did in the last minutes.
+type DeviceCurve struct {
+	Label, Value, Unit string
+	Spark              SparkView
+}
+
+// ProcessLine is a process that holds a context on a GPU.
+type ProcessLine struct {
+	Name, Detail string
+	Foreign      bool // not of the run that holds the device
 }
 
 // BarView is a small level bar, 0–1.

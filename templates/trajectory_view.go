@@ -149,6 +149,7 @@ type CostView struct {
 	Rows     []CostRow
 	Tone     string // ok, bad, off
 	Sentence string // "3,219 $ of 3,000 $: 219 $ over"
+	ID       string // of the failed check that the sentence stands for
 	Pins     []PinView
 }
 

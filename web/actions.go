@@ -34,7 +34,11 @@ func (s *site) actOnStudy(ctx context.Context, id ablation.StudyID, act string) 
 	case "stop":
 		return s.Runs.StopStudy(ctx, id)
 	}
-	return ablation.ErrNotFound
+	if s.Queue == nil {
+		return errReadOnly
+	}
+	_, err := s.Queue.Complete(ctx, id)
+	return err
 }
 
 func (s *site) actOnRun(ctx context.Context, id ablation.RunID, act string) error {

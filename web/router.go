@@ -32,6 +32,7 @@ func (s *site) routes() chi.Router {
 		s.routesStudies,
 		s.routesRun,
 		s.routesRuns,
+		s.routesSeeds,
 		s.routesNewStudy,
 		s.routesTrajectories,
 		s.routesDatasets,

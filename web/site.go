@@ -40,6 +40,18 @@ type Device struct {
 	Simulated bool           `json:"simulated,omitempty"`
 	Free      bool           `json:"free"`
 	Note      string         `json:"note,omitempty"`
+
+	Quarantined bool      `json:"quarantined,omitempty"` // put away: Note says why
+	ECC         int64     `json:"ecc,omitempty"`         // memory errors that could not be corrected, since boot
+	Processes   []Process `json:"processes,omitempty"`   // that hold a context
+	StaleSince  time.Time `json:"stale_since,omitzero"`  // of the last good reading, when newer ones are missing
+}
+
+// Process holds a context on a GPU. PID 0 is one that cannot be seen here.
+type Process struct {
+	PID     int    `json:"pid"`
+	Name    string `json:"name"`
+	UsedMiB int64  `json:"used_mib,omitempty"`
 }
 
 // Config is what a site needs. Store is required; the rest has defaults.
@@ -48,6 +60,7 @@ type Config struct {
 	Runs    Runs            // nil: read only, actions answer 409
 	Queue   Queue           // nil: the stored order is shown and cannot be changed
 	Devices func() []Device // nil: none are shown
+	History *DeviceHistory  // nil: the devices page has no curves
 	Hub     *Hub            // nil: pages are not live
 
 	Token  string   // what a client must know; required unless NoAuth

@@ -115,7 +115,7 @@ func studyView(d studyData, now time.Time) templates.StudyView {
 		Facts:    studyFacts(d, p, now),
 		Charts:   studyCharts(d, arms, marks, p),
 	}
-	v.Actions, v.More = studyActions(d.rec, p)
+	v.Actions, v.More = studyActions(d.rec, d.runs, p)
 	v.Banner = append(queueAlert(d.queue.status, p.Waiting), studyPauseAlert(d.rec, d.alerts, p)...)
 	if p.Waiting == 0 {
 		v.Banner = nil
@@ -164,7 +164,7 @@ func liveNote(runs []ablation.Run, st ablation.Study) string {
 			n++
 		}
 	}
-	note := fmt.Sprintf("mean over seeds; the band is the lowest and highest of %s", plural(len(st.Seeds), "seed", "seeds"))
+	note := fmt.Sprintf("mean over seeds; the band is the lowest and highest of %s", plural(seedsOf(runs), "seed", "seeds"))
 	if n > 0 && low != high {
 		note += fmt.Sprintf("; %d of %d runs stand at steps %d–%d", n, len(runs), low, high)
 	}
@@ -258,7 +258,7 @@ func studyAlerts(d studyData, now time.Time) []templates.AlertView {
 
 // studyActions are the buttons of a study: what can be done now, undone by one
 // click afterwards.
-func studyActions(rec ablation.StudyRecord, p progress) (buttons, more []templates.ActionView) {
+func studyActions(rec ablation.StudyRecord, runs []ablation.Run, p progress) (buttons, more []templates.ActionView) {
 	at := func(act string) string { return fmt.Sprintf("/studies/%d/%s", rec.ID, act) }
 	if p.Live+p.Waiting > 0 {
 		if rec.Paused {
@@ -266,9 +266,9 @@ func studyActions(rec ablation.StudyRecord, p progress) (buttons, more []templat
 		} else if p.Waiting > 0 {
 			buttons = append(buttons, templates.ActionView{Label: "Pause", Icon: "pause", Post: at("pause"), Toast: fmt.Sprintf("Paused: %s, running ones go on", plural(p.Waiting, "run waits", "runs wait")), Undo: at("resume")})
 		}
-		buttons = append(buttons, templates.ActionView{Label: fmt.Sprintf("Stop %s", plural(p.Live+p.Waiting, "run", "runs")), Kind: "danger", Post: at("stop"), Toast: "Stopping: each run writes a checkpoint first", Undo: at("resume")})
-	} else if n := p.ByState[ablation.Failed] + p.ByState[ablation.Stopped]; n > 0 {
-		buttons = append(buttons, templates.ActionView{Label: fmt.Sprintf("Resume %s", plural(n, "run", "runs")), Post: at("resume"), Toast: "Queued again: each goes on from its last checkpoint", Undo: at("stop")})
+		buttons = append(buttons, templates.ActionView{Label: fmt.Sprintf("Stop %s", plural(p.Live+p.Waiting, "run", "runs")), Kind: "danger", Post: at("stop"), Toast: "Stopping: each run writes a checkpoint first", Undo: at("complete")})
+	} else if n := p.ByState[ablation.Failed] + p.ByState[ablation.Stopped] + p.ByState[ablation.Lost]; n > 0 {
+		buttons = append(buttons, templates.ActionView{Label: fmt.Sprintf("Resume %s", plural(n, "run", "runs")), Post: at("complete"), Toast: "Queued again: each goes on from its last checkpoint", Undo: at("stop")})
 	}
 	report := templates.ActionView{Label: "Report", Href: fmt.Sprintf("/studies/%d/report", rec.ID), Key: "r"}
 	if p.ByState[ablation.Succeeded] > 0 {
@@ -280,6 +280,7 @@ func studyActions(rec ablation.StudyRecord, p progress) (buttons, more []templat
 		{Label: "Clone as a new study", Icon: "plus", Href: fmt.Sprintf("/studies/new?from=%d", rec.ID)},
 		{Label: "Trajectories", Icon: "right", Href: fmt.Sprintf("/trajectories?study=%d", rec.ID)},
 	}
+	more = append(more, designActions(rec, runs, p)...)
 	if rec.Archived {
 		more = append(more, templates.ActionView{Label: "Bring back from the archive", Post: at("unarchive"), Toast: "Back among the open studies", Undo: at("archive")})
 	} else {
@@ -356,4 +357,13 @@ func waitingNote(d studyData, now time.Time) string {
 		text += "; it starts at about " + startText(first, now)
 	}
 	return text
+}
+
+// seedsOf counts the seeds of runs: some may have been added to the design.
+func seedsOf(runs []ablation.Run) int {
+	seen := map[uint64]bool{}
+	for _, r := range runs {
+		seen[r.Seed] = true
+	}
+	return len(seen)
 }

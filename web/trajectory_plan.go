@@ -220,6 +220,9 @@ func costOf(t *trainer.Trajectory, pins *pinBoard) *templates.CostView {
 		v.Tone, v.Sentence = "ok", dollars(total)+" of "+dollars(t.Budget)+": "+dollars(t.Budget-total)+" left"
 	}
 	v.Pins = pins.check("valid_cost")
+	if v.Tone == "bad" && len(v.Pins) > 0 { // the sentence says it already
+		v.ID, v.Pins = v.Pins[0].ID, v.Pins[1:]
+	}
 	return v
 }
 

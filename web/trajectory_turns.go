@@ -151,6 +151,9 @@ func tableOf(plan planIndex, i int, o *trainer.Observed, l limits) *templates.Ob
 			text := ""
 			if c < len(cells) {
 				text, _ = clip(cells[c], 400)
+				if countColumn(o.Columns[c]) {
+					text = strings.TrimSuffix(text, ".0")
+				}
 			}
 			row.Cells = append(row.Cells, templates.ObsCell{Text: text, Numeric: numeric[c]})
 		}
@@ -285,6 +288,16 @@ func numericColumn(rows [][]string, c int) bool {
 		seen = true
 	}
 	return seen
+}
+
+// countColumn reports whether a column holds whole numbers by its meaning: the
+// published tables write them as "2.0".
+func countColumn(name string) bool {
+	switch strings.ReplaceAll(strings.ToLower(name), "_", " ") {
+	case "minimum nights", "maximum occupancy":
+		return true
+	}
+	return false
 }
 
 // hitNouns name what a tool returns.
