@@ -92,6 +92,7 @@ var fields = slices.Concat([]Field{
 	{Key: "data.seed", Group: "Data", Label: "data seed", Kind: KindUint, Help: "seed of the world and the queries; shared by all arms and seeds, so that all meet the same held-out panel"},
 	{Key: "data.queries_file", Group: "Data", Label: "queries file", Kind: KindString, Help: "JSONL file of queries for kinds solver and endpoint, instead of synthesis"},
 	{Key: "data.plans", Group: "Data", Label: "plans", Kind: KindEnum, Enum: []string{"solver", "annotated"}, Help: "kind solver: whose plans are judged, the solver's or those in the queries file"},
+	{Key: "data.sampler", Group: "Data", Label: "sampler", Kind: KindEnum, Enum: []string{"star", "travelplanner"}, Help: "kind solver: how queries are drawn, star is Agent-STAR's, travelplanner TravelPlanner's own"},
 	{Key: "data.ood_traces", Group: "Data", Label: "out-of-domain traces", Kind: KindInt, Ordered: true, Min: 0, Max: 100000, Help: "question-answering traces mixed into SFT; RL never sees such questions"},
 	{Key: "data.pass_rate_samples", Group: "Data", Label: "pass-rate samples", Kind: KindInt, Min: 0, Max: 64, Help: "difficulty-aware sampling: rollouts of the SFT policy a prompt; those it always or never solves are dropped; 0 keeps all"},
 

@@ -41,6 +41,7 @@ type Data struct {
 	Seed        uint64 `json:"seed"`                   // data seed, shared by all arms and seeds: same held-out panel everywhere
 	QueriesFile string `json:"queries_file,omitempty"` // JSONL of queries to use instead of synthesis (kind solver)
 	Plans       string `json:"plans,omitempty"`        // kind solver: solver or annotated
+	Sampler     string `json:"sampler,omitempty"`      // kind solver: star (also when empty) or travelplanner
 
 	OODTraces       int `json:"ood_traces,omitempty"`        // question-answering traces mixed into SFT
 	PassRateSamples int `json:"pass_rate_samples,omitempty"` // rollouts a prompt by the SFT policy; prompts it always or never solves are dropped; 0 = keep all

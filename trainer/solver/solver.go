@@ -86,9 +86,12 @@ func Run(ctx context.Context, spec trainer.Spec, w *trainer.Writer) (int64, erro
 		}
 		var counts synth.Counts
 		queries, sols, counts, err = world.Queries(ctx, synth.Options{
-			N: total, Mix: mix, Days: r.Environment.Days, Seed: r.Data.Seed ^ spec.Seed<<32, BudgetFactor: r.Environment.BudgetFactor, Certify: true,
+			N: total, Mix: mix, Days: r.Environment.Days, Seed: r.Data.Seed ^ spec.Seed<<32, Sampler: synth.Sampler(r.Data.Sampler), BudgetFactor: r.Environment.BudgetFactor, Certify: true,
 		})
 		if err != nil {
+			return 0, err
+		}
+		if err := keep(spec, world, w, queries, sols, counts); err != nil {
 			return 0, err
 		}
 		if err := w.Points(0, map[string]float64{
