@@ -5,6 +5,7 @@ import (
 
 	"alidade/trainer"
 	"alidade/trainer/cpu"
+	"alidade/trainer/endpoint"
 	"alidade/trainer/solver"
 
 	"github.com/spf13/cobra"
@@ -27,8 +28,10 @@ func trainCommand() *cobra.Command {
 				code = cpu.Main(c.Context(), spec)
 			case "solver":
 				code = solver.Main(c.Context(), spec)
+			case "endpoint":
+				code = endpoint.Main(c.Context(), spec)
 			default:
-				return fmt.Errorf("%s: recipe.trainer.kind %q is not built in; allowed: cpu, solver", spec, kind)
+				return fmt.Errorf("%s: recipe.trainer.kind %q is not built in; allowed: cpu, solver, endpoint", spec, kind)
 			}
 			if code != 0 {
 				return exitError(code)
