@@ -23,6 +23,9 @@ import (
 // kindCommand is the trainer kind that runs a program of the user's.
 const kindCommand = "command"
 
+// kindEndpoint is the trainer kind that asks a server, with a key.
+const kindEndpoint = "endpoint"
+
 // The files of an attempt's folder that the runner knows, besides the shim's.
 const (
 	specFile   = "spec.json"
@@ -129,12 +132,25 @@ func (r *Runner) env(spec trainer.Spec, lease gpu.Lease) []string {
 	vars["ALIDADE_SPEC"] = filepath.Join(spec.Dir, specFile)
 	if _, ok := r.cfg.Launcher.(Queuer); !ok { // a cluster says it itself
 		vars["CUDA_VISIBLE_DEVICES"] = visible(lease)
+		passKey(vars, spec.Recipe) // a cluster's job file would keep it
 	}
 	env := make([]string, 0, len(vars))
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		env = append(env, name+"="+vars[name])
 	}
 	return env
+}
+
+// passKey passes on the one variable that the recipe of an endpoint names as
+// its key. The recipe's rules allow it no other than ALIDADE_KEY_NAME.
+func passKey(vars map[string]string, r ablation.Recipe) {
+	name := r.Endpoint.KeyEnv
+	if r.Trainer.Kind != kindEndpoint || !strings.HasPrefix(name, "ALIDADE_KEY_") {
+		return
+	}
+	if key, ok := os.LookupEnv(name); ok {
+		vars[name] = key
+	}
 }
 
 // visible names the leased GPUs as CUDA wants it: by uuid, which survives
