@@ -15,7 +15,7 @@ type Endpoint struct {
 	URL         string            `json:"url,omitempty"`         // base, normally ends in /v1
 	Model       string            `json:"model,omitempty"`       // "" = the only one that the server offers
 	KeyFile     string            `json:"key_file,omitempty"`    // file in the data folder that holds the key, "keys/NAME", mode 0600
-	KeyEnv      string            `json:"key_env,omitempty"`     // or the variable of the environment that does
+	KeyEnv      string            `json:"key_env,omitempty"`     // or the variable of the environment that does, ALIDADE_KEY_NAME
 	Temperature float64           `json:"temperature,omitempty"` // 0 = greedy; -1 = left to the server
 	TopP        float64           `json:"top_p,omitempty"`       // 0 = left to the server
 	MaxTokens   int               `json:"max_tokens,omitempty"`  // of one turn
@@ -44,7 +44,7 @@ var endpointFields = []Field{
 	{Key: "endpoint.url", Group: "Endpoint", Label: "server", Kind: KindString, Help: "base address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1; no key in it"},
 	{Key: "endpoint.model", Group: "Endpoint", Label: "model", Kind: KindString, Help: "model as the server names it; empty takes the only one that it offers"},
 	{Key: "endpoint.key_file", Group: "Endpoint", Label: "key file", Kind: KindString, Help: "file in the data folder that holds the server's key, such as keys/openai, readable by its owner alone; the key itself is never stored or shown"},
-	{Key: "endpoint.key_env", Group: "Endpoint", Label: "key variable", Kind: KindString, Help: "name of the environment variable that holds the key, for runs on this machine"},
+	{Key: "endpoint.key_env", Group: "Endpoint", Label: "key variable", Kind: KindString, Help: "or the environment variable that holds it, such as ALIDADE_KEY_OPENAI, set where the server was started; for runs on this machine"},
 	{Key: "endpoint.temperature", Group: "Endpoint", Label: "temperature", Kind: KindFloat, Ordered: true, Min: -1, Max: 2, Help: "0 takes the likeliest token; -1 leaves it to the server"},
 	{Key: "endpoint.top_p", Group: "Endpoint", Label: "top-p", Kind: KindFloat, Ordered: true, Min: 0, Max: 1, Help: "0 leaves it to the server"},
 	{Key: "endpoint.max_tokens", Group: "Endpoint", Label: "turn budget", Kind: KindInt, Ordered: true, Unit: "tokens", Min: 0, Max: 1000000, Help: "tokens that one turn may take, reasoning included; 0 leaves it to the server"},
@@ -61,7 +61,7 @@ var endpointFields = []Field{
 
 var (
 	keyFilePattern = regexp.MustCompile(`^keys/[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
-	keyEnvPattern  = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
+	keyEnvPattern  = regexp.MustCompile(`^ALIDADE_KEY_[A-Z0-9_]{1,48}$`) // no other variable of the server may get into a request
 )
 
 // reservedExtra are the fields of a request that have keys of their own, or
@@ -90,7 +90,7 @@ func (r Recipe) endpointRules() []FieldError {
 		add("key_file", hidden, "not a key file", "keys/NAME, a file in the data folder's keys folder; never the key itself")
 	}
 	if e.KeyEnv != "" && !keyEnvPattern.MatchString(e.KeyEnv) {
-		add("key_env", hidden, "not the name of a variable", "capital letters, digits and underscores, such as OPENAI_API_KEY; never the key itself")
+		add("key_env", hidden, "not the name of a variable", "ALIDADE_KEY_ and capital letters, digits or underscores, such as ALIDADE_KEY_OPENAI; never the key itself")
 	}
 	if e.KeyFile != "" && e.KeyEnv != "" {
 		add("key_env", hidden, "a second source of the key", "endpoint.key_file or endpoint.key_env, not both")

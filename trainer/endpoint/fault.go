@@ -25,8 +25,8 @@ const (
 // A fault is why a call gave no reply.
 type fault struct {
 	kind kind
-	code string // stable key: "http-503", "timeout", "connection" …
-	text string // in words, without the key
+	code string        // stable key: "http-503", "timeout", "connection" …
+	text string        // in words, without the key
 	wait time.Duration // that the server asks for
 
 	oldName bool // it wants the newer name of the turn budget

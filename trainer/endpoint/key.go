@@ -20,7 +20,7 @@ func readKey(e ablation.Endpoint, data string) (string, error) {
 	case e.KeyEnv != "":
 		key := strings.TrimSpace(os.Getenv(e.KeyEnv))
 		if key == "" {
-			return "", fmt.Errorf("recipe.endpoint.key_env: the variable %s is empty or not passed on to runs; use endpoint.key_file", e.KeyEnv)
+			return "", fmt.Errorf("recipe.endpoint.key_env: the variable %s was not set where the server was started, or the run is on another machine; endpoint.key_file works there too", e.KeyEnv)
 		}
 		return checkKey(key, "recipe.endpoint.key_env")
 	case e.KeyFile != "":

@@ -110,12 +110,12 @@ func TestReadKey(t *testing.T) {
 	if _, err := readKey(file, data); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("file that others can read: %v", err)
 	}
-	t.Setenv("CANARY_KEY", canary)
-	if key, err := readKey(ablation.Endpoint{KeyEnv: "CANARY_KEY"}, data); err != nil || key != canary {
+	t.Setenv("ALIDADE_KEY_CANARY", canary)
+	if key, err := readKey(ablation.Endpoint{KeyEnv: "ALIDADE_KEY_CANARY"}, data); err != nil || key != canary {
 		t.Errorf("variable: %v", err)
 	}
-	t.Setenv("CANARY_KEY", "two words")
-	if _, err := readKey(ablation.Endpoint{KeyEnv: "CANARY_KEY"}, data); err == nil || strings.Contains(err.Error(), "two words") {
+	t.Setenv("ALIDADE_KEY_CANARY", "two words")
+	if _, err := readKey(ablation.Endpoint{KeyEnv: "ALIDADE_KEY_CANARY"}, data); err == nil || strings.Contains(err.Error(), "two words") {
 		t.Errorf("no key: %v", err)
 	}
 }
@@ -141,6 +141,7 @@ func TestNoKeyLeaksFromTheEnvironment(t *testing.T) {
 func TestKeysArePastedIntoRecipes(t *testing.T) {
 	for _, change := range []func(*ablation.Endpoint){
 		func(e *ablation.Endpoint) { e.KeyEnv = canary },
+		func(e *ablation.Endpoint) { e.KeyEnv = "AWS_SECRET_ACCESS_KEY" + canary },
 		func(e *ablation.Endpoint) { e.KeyFile = canary },
 		func(e *ablation.Endpoint) { e.KeyFile = "keys/../../" + canary },
 		func(e *ablation.Endpoint) { e.URL = "https://user:" + canary + "@host/v1" },
