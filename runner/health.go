@@ -28,6 +28,7 @@ type health struct {
 	phase  string
 	values map[string]*recent
 	last   map[string]int64 // code → step at which it was told
+	ending map[string]bool  // codes that asked for the end
 	calls  map[int64]*toolCalls
 	notNum int // steps in a row whose loss or gradient is not a number
 	bad    []int64
@@ -44,7 +45,7 @@ type recent struct {
 type toolCalls struct{ all, failed int }
 
 func newHealth() health {
-	return health{values: make(map[string]*recent), last: make(map[string]int64), calls: make(map[int64]*toolCalls)}
+	return health{values: make(map[string]*recent), last: make(map[string]int64), ending: make(map[string]bool), calls: make(map[int64]*toolCalls)}
 }
 
 // told notes an alert that was given before a restart of the server.
@@ -125,9 +126,10 @@ func (h *health) points(p *trainer.Points) []finding {
 }
 
 func (h *health) tell(found []finding, f finding) []finding {
-	if at, ok := h.last[f.alert.Code]; ok && f.alert.Step-at < repeatIn && !f.stop {
+	if at, ok := h.last[f.alert.Code]; ok && f.alert.Step-at < repeatIn && (!f.stop || h.ending[f.alert.Code]) {
 		return found
 	}
+	h.ending[f.alert.Code] = h.ending[f.alert.Code] || f.stop
 	h.last[f.alert.Code] = f.alert.Step
 	return append(found, f)
 }
@@ -177,10 +179,10 @@ func (h *health) notNumbers(p *trainer.Points) (finding, bool) {
 	h.bad = slices.DeleteFunc(h.bad, func(s int64) bool { return s <= p.Step-100 })
 	stop := h.notNum >= 3 || len(h.bad) > 5
 	_, told := h.last["nan"]
-	if told && !stop {
+	if told && (!stop || h.ending["nan"]) {
 		return finding{}, false
 	}
-	h.last["nan"] = p.Step
+	h.last["nan"], h.ending["nan"] = p.Step, stop
 	text := name
 	if stop {
 		text = fmt.Sprintf("%s; %d of the last 100 steps, %d in a row: go on from an earlier checkpoint with a changed recipe", name, len(h.bad), h.notNum)

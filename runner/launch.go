@@ -34,7 +34,7 @@ const (
 )
 
 // fullPause is how long the queue waits after a launch found the disk full.
-const fullPause = 15 * time.Second
+const fullPause = 8 * time.Second
 
 // allowedEnv names the variables of this process that trainers get. Anything
 // else, tokens above all, stays here.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"alidade/ablation"
@@ -51,7 +52,7 @@ func judge(e evidence) verdict {
 		return verdict{event: ablation.EvStopped, state: ablation.Stopped, cause: "stopped by Alidade: " + e.because}
 	case e.stopping:
 		cause := "stopped on request"
-		if e.killed {
+		if e.killed && (e.exit == nil || e.exit.Signal == syscall.SIGKILL.String()) {
 			cause += "; it did not end by itself and was killed"
 		}
 		return verdict{event: ablation.EvStopped, state: ablation.Stopped, cause: cause}
@@ -124,7 +125,7 @@ func (l *life) settle(ctx context.Context) {
 	if v.state == ablation.Stopped && strings.HasPrefix(e.because, censored) {
 		l.attempt.Code = censored
 	}
-	l.account(ctx)
+	l.account(e.exit)
 	l.end(ctx, v.state, v.cause, e.exit)
 	l.settled(ctx, v.event, v.cause)
 	if v.event != ablation.EvLost {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"alidade/gpu"
+	"alidade/runner/shim"
 	"alidade/store"
 	"alidade/trainer"
 )
@@ -122,7 +123,7 @@ func (l *life) resumeReadings(ctx context.Context) {
 
 // account writes into the attempt what its devices cost: GPU-seconds are those
 // of the lease, whatever the GPUs did.
-func (l *life) account(context.Context) {
+func (l *life) account(exit *shim.Exit) {
 	n := 0
 	for _, d := range l.lease.Devices {
 		if d.Kind == gpu.KindGPU {
@@ -132,7 +133,11 @@ func (l *life) account(context.Context) {
 	if n == 0 || l.attempt.StartedAt.IsZero() {
 		return
 	}
-	l.attempt.DeviceS = time.Since(l.attempt.StartedAt).Seconds() * float64(n)
+	until := time.Now()
+	if exit != nil && exit.Ended.After(l.attempt.StartedAt) {
+		until = exit.Ended
+	}
+	l.attempt.DeviceS = until.Sub(l.attempt.StartedAt).Seconds() * float64(n)
 	l.attempt.EnergyJ = l.readings.energyJ
 	l.attempt.Cost = l.attempt.DeviceS / 3600 * l.r.cfg.Settings.PricePerGPUHour
 }
