@@ -12,6 +12,7 @@ import (
 
 	"alidade/ablation"
 	"alidade/trainer"
+	"alidade/trainer/endpoint/endpointtest"
 )
 
 const canary = "sk-canary-2f6b81c09d3e"
@@ -55,14 +56,14 @@ func TestKeyIsNowhere(t *testing.T) {
 	spec := newSpec(t, 6, func(r *ablation.Recipe) { r.Endpoint.KeyFile = "keys/test" })
 	withKey(t, spec, 0o600)
 	f := newFake(t, "openai", true, spec)
-	f.key = canary
-	f.into(&spec)
-	f.trouble = func(n int, r *http.Request, w http.ResponseWriter, _ string, turn int) bool {
+	f.Key = canary
+	into(f, &spec)
+	f.Trouble = func(n int, r *http.Request, w http.ResponseWriter, _ string, turn int) bool {
 		switch {
 		case n%5 == 0:
-			f.refuse(w, 500, "crashed with "+r.Header.Get("Authorization"))
+			f.Refuse(w, 500, "crashed with "+r.Header.Get("Authorization"))
 		case turn == 1 && n%3 == 0:
-			say(w, map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": "I know your key: " + r.Header.Get("Authorization")}}}})
+			endpointtest.Say(w, map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": "I know your key: " + r.Header.Get("Authorization")}}}})
 		default:
 			return false
 		}
@@ -82,8 +83,8 @@ func TestWrongKey(t *testing.T) {
 	spec := newSpec(t, 6, func(r *ablation.Recipe) { r.Endpoint.KeyFile = "keys/test" })
 	withKey(t, spec, 0o600)
 	f := newFake(t, "openai", true, spec)
-	f.key = "another-key"
-	f.into(&spec)
+	f.Key = "another-key"
+	into(f, &spec)
 	got, err := play(t, spec)
 	if err == nil || strings.Contains(err.Error(), canary) || !strings.Contains(got.done.Reason, "401") || len(got.trips) != 0 {
 		t.Errorf("done %+v, %v", got.done, err)
@@ -126,9 +127,9 @@ func TestNoKeyLeaksFromTheEnvironment(t *testing.T) {
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
 	spec := newSpec(t, 1, nil)
 	f := newFake(t, "vllm", true, spec)
-	f.into(&spec)
+	into(f, &spec)
 	seen := ""
-	f.trouble = func(_ int, r *http.Request, _ http.ResponseWriter, _ string, _ int) bool {
+	f.Trouble = func(_ int, r *http.Request, _ http.ResponseWriter, _ string, _ int) bool {
 		seen += r.Header.Get("Authorization")
 		return false
 	}

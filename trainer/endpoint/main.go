@@ -60,7 +60,7 @@ func Run(ctx context.Context, spec trainer.Spec, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	r := &run{spec: spec, recipe: spec.Recipe, log: cfg.Logger, out: out, sum: newTally(), done: map[string]bool{}, invalid: map[string]invalid{}}
+	r := &run{spec: spec, recipe: spec.Recipe, log: cfg.Logger, out: out, sum: newTally(), done: map[string]bool{}, invalid: map[string]invalid{}, ended: make(chan struct{})}
 	err = r.all(ctx, cfg.firstWait)
 	done := trainer.Done{OK: err == nil, Step: r.step(err == nil), Reason: "finished"}
 	switch {
@@ -114,7 +114,7 @@ func (r *run) open(ctx context.Context) error {
 	if r.model, err = r.ask.modelName(ctx); err != nil {
 		return err
 	}
-	if r.panel, err = newPanel(ctx, r.spec); err != nil {
+	if r.panel, err = newPanel(ctx, r.recipe, r.spec.Artifacts); err != nil {
 		return err
 	}
 	r.jobs = r.panel.jobs(max(1, r.recipe.Evaluation.Samples))

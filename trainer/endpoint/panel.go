@@ -9,7 +9,6 @@ import (
 	"alidade/sandbox"
 	"alidade/sandbox/travel"
 	"alidade/sandbox/travel/synth"
-	"alidade/trainer"
 )
 
 // splits keeps the panel apart from queries that were made for training under
@@ -30,9 +29,18 @@ type job struct {
 	sample int
 }
 
-func newPanel(ctx context.Context, spec trainer.Spec) (*panel, error) {
-	r := spec.Recipe
-	world, err := openWorld(r, spec.Artifacts)
+// Queries opens the world of a recipe and returns the queries that its runs
+// ask. artifacts is the folder that keeps large worlds; "" keeps none.
+func Queries(ctx context.Context, r ablation.Recipe, artifacts string) (*synth.World, []travel.Query, error) {
+	p, err := newPanel(ctx, r, artifacts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.world, p.queries, nil
+}
+
+func newPanel(ctx context.Context, r ablation.Recipe, artifacts string) (*panel, error) {
+	world, err := openWorld(r, artifacts)
 	if err != nil {
 		return nil, err
 	}

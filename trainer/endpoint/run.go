@@ -36,7 +36,13 @@ type run struct {
 	dead    int                // episodes that ended invalid since a call was answered
 	heard   int                // calls answered when dead began
 	short   bool               // the cost cap is reached: no further episodes
+	playing int                // episodes under way
+	ended   chan struct{}      // closed when an episode has ended
 }
+
+// pilots are the episodes that start under a cost cap before any has shown
+// what an episode costs.
+const pilots = 4
 
 // invalid is an episode that could not be finished, and why.
 type invalid struct{ code, text string }
@@ -144,12 +150,10 @@ feed:
 
 // one plays a job. An error ends the run.
 func (r *run) one(ctx context.Context, j job) error {
-	r.mu.Lock()
-	short := r.short
-	r.mu.Unlock()
-	if short || ctx.Err() != nil {
+	if !r.begin(ctx) {
 		return nil
 	}
+	defer r.end()
 	t, err := r.play(ctx, j)
 	var f *fault
 	switch {
@@ -168,6 +172,45 @@ func (r *run) one(ctx context.Context, j job) error {
 		return fmt.Errorf("the server refuses all calls: %w", f)
 	}
 	return r.giveUp(j, f)
+}
+
+// begin waits until the cost cap has room for an episode of the usual cost
+// beside those under way: otherwise many would run out of money half-way,
+// and none be finished. False when there is no room, or the context is done.
+func (r *run) begin(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		_, spent := r.ask.snapshot()
+		r.mu.Lock()
+		fits := r.playing < pilots
+		if n := float64(r.sum.n); n > 0 {
+			fits = spent+float64(r.playing+1)*r.sum.cost/n <= r.recipe.Endpoint.Budget
+		}
+		fits = fits || r.recipe.Endpoint.Budget <= 0
+		if !fits && r.playing == 0 {
+			r.short = true
+		}
+		if fits && !r.short {
+			r.playing++
+		}
+		short, ended := r.short, r.ended
+		r.mu.Unlock()
+		if short || fits {
+			return !short
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+	}
+	return false
+}
+
+func (r *run) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.playing--
+	close(r.ended)
+	r.ended = make(chan struct{})
 }
 
 // record writes a finished episode and the running figures.

@@ -14,6 +14,7 @@ import (
 
 	"alidade/ablation"
 	"alidade/trainer"
+	"alidade/trainer/endpoint/endpointtest"
 )
 
 // specEnv makes the test binary a trainer, to be killed.
@@ -54,7 +55,17 @@ func next(spec trainer.Spec) trainer.Spec {
 	return attempt(spec, filepath.Dir(spec.Artifacts), spec.Attempt+1)
 }
 
-func (f *fake) into(spec *trainer.Spec) { spec.Recipe.Endpoint.URL = f.URL + "/v1" }
+func into(f *endpointtest.Server, spec *trainer.Spec) { spec.Recipe.Endpoint.URL = f.URL + "/v1" }
+
+// newFake starts a server for the queries of a spec.
+func newFake(t *testing.T, dialect string, react bool, spec trainer.Spec) *endpointtest.Server {
+	t.Helper()
+	p, err := newPanel(t.Context(), spec.Recipe, spec.Artifacts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return endpointtest.New(t, p.world, p.queries, dialect, react)
+}
 
 // told is what an attempt wrote.
 type told struct {
@@ -113,9 +124,6 @@ func play(t *testing.T, spec trainer.Spec) (told, error) {
 	return read(t, spec), err
 }
 
-// wantPassed is what the agent solves: all but every fifth query.
-func wantPassed(queries int) int { return queries - (queries+4)/5 }
-
 func passed(e *ablation.EvalResult) int {
 	n := 0
 	for _, q := range e.Queries {
@@ -131,8 +139,8 @@ func TestDialects(t *testing.T) {
 				t.Parallel()
 				spec := newSpec(t, 10, func(r *ablation.Recipe) { r.Environment.Form = form })
 				f := newFake(t, dialect, form == "react", spec)
-				f.trouble = f.everyTwentieth
-				f.into(&spec)
+				f.Trouble = f.EveryTwentieth
+				into(f, &spec)
 				got, err := play(t, spec)
 				if err != nil {
 					t.Fatal(err)
@@ -149,7 +157,7 @@ func TestDialects(t *testing.T) {
 						break
 					}
 				}
-				cost := (2*float64(f.in) + 10*float64(f.out)) / 1e6
+				cost := (2*float64(f.Tally().In) + 10*float64(f.Tally().Out)) / 1e6
 				if d := got.values["endpoint/spent"] - cost; dialect != "proxy" && (d > 1e-9 || d < -1e-9) {
 					t.Errorf("spent %v, the server counted %v", got.values["endpoint/spent"], cost)
 				}
@@ -166,35 +174,35 @@ func TestDialects(t *testing.T) {
 func TestSixtyFourAtOnce(t *testing.T) {
 	spec := newSpec(t, 160, func(r *ablation.Recipe) { r.Endpoint.Concurrency = 64 })
 	f := newFake(t, "vllm", true, spec)
-	f.trouble, f.delay = f.everyTwentieth, 3*time.Millisecond
-	f.into(&spec)
+	f.Trouble, f.Delay = f.EveryTwentieth, 3*time.Millisecond
+	into(f, &spec)
 	began := time.Now()
 	got, err := play(t, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if passed(got.eval) != wantPassed(160) || len(got.trips) != 160 || got.values["endpoint/invalid"] != 0 {
-		t.Errorf("%d passed of %d, invalid %v; want %d of 160 and none", passed(got.eval), len(got.trips), got.values["endpoint/invalid"], wantPassed(160))
+	if passed(got.eval) != endpointtest.Solved(160) || len(got.trips) != 160 || got.values["endpoint/invalid"] != 0 {
+		t.Errorf("%d passed of %d, invalid %v; want %d of 160 and none", passed(got.eval), len(got.trips), got.values["endpoint/invalid"], endpointtest.Solved(160))
 	}
-	if f.peak > 64 || f.peak < 32 {
-		t.Errorf("%d calls at once, want up to 64", f.peak)
+	if f.Tally().Peak > 64 || f.Tally().Peak < 32 {
+		t.Errorf("%d calls at once, want up to 64", f.Tally().Peak)
 	}
 	if got.values["endpoint/retries"] < 1 {
 		t.Error("nothing was tried again")
 	}
-	t.Logf("160 episodes, %d calls, %d at once, %v faults, in %v", f.n, f.peak, got.values["endpoint/faults"], time.Since(began).Round(time.Millisecond))
+	t.Logf("160 episodes, %d calls, %d at once, %v faults, in %v", f.Tally().Calls, f.Tally().Peak, got.values["endpoint/faults"], time.Since(began).Round(time.Millisecond))
 }
 
 // TestKillAndResume kills the trainer in full flight, twice.
 func TestKillAndResume(t *testing.T) {
 	spec := newSpec(t, 80, func(r *ablation.Recipe) { r.Endpoint.Concurrency = 64 })
 	f := newFake(t, "sglang", true, spec)
-	f.trouble, f.delay = f.everyTwentieth, 20*time.Millisecond
-	f.into(&spec)
+	f.Trouble, f.Delay = f.EveryTwentieth, 20*time.Millisecond
+	into(f, &spec)
 	all := map[string]trainer.Trajectory{}
 	kills := 0
 	for ; spec.Attempt <= 2; spec = next(spec) {
-		kill(t, spec, f)
+		kill(t, spec)
 		kills++
 		collect(t, all, read(t, spec))
 	}
@@ -207,25 +215,25 @@ func TestKillAndResume(t *testing.T) {
 	if before == 0 || before == 80 {
 		t.Errorf("%d episodes were finished before the last attempt: the kills came too early or too late", before)
 	}
-	if len(all) != 80 || passed(got.eval) != wantPassed(80) || len(got.eval.Queries) != 80 || !got.done.OK || got.done.Step != 80 {
+	if len(all) != 80 || passed(got.eval) != endpointtest.Solved(80) || len(got.eval.Queries) != 80 || !got.done.OK || got.done.Step != 80 {
 		t.Errorf("%d trajectories, %d of %d passed, done %+v", len(all), passed(got.eval), len(got.eval.Queries), got.done)
 	}
 	again := 0
-	for _, n := range f.asked {
+	for _, n := range f.Tally().Asked {
 		again += n - 1
 	}
 	if again > 64*kills { // answers that were on their way
 		t.Errorf("%d answers were asked for again", again)
 	}
-	cost := (2*float64(f.in) + 10*float64(f.out)) / 1e6
+	cost := (2*float64(f.Tally().In) + 10*float64(f.Tally().Out)) / 1e6
 	if spent := got.values["endpoint/spent"]; spent > cost+1e-9 || spent < cost*0.7 {
 		t.Errorf("spent %v, the server counted %v with what was on its way", spent, cost)
 	}
-	t.Logf("%d finished before the last attempt, %d of %d answers asked for again", before, again, len(f.asked))
+	t.Logf("%d finished before the last attempt, %d of %d answers asked for again", before, again, len(f.Tally().Asked))
 }
 
 // kill starts a trainer and kills it once it has finished a few episodes more.
-func kill(t *testing.T, spec trainer.Spec, f *fake) {
+func kill(t *testing.T, spec trainer.Spec) {
 	t.Helper()
 	if err := os.MkdirAll(spec.Dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -247,7 +255,6 @@ func kill(t *testing.T, spec trainer.Spec, f *fake) {
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	_ = f
 }
 
 func collect(t *testing.T, all map[string]trainer.Trajectory, got told) {
@@ -266,14 +273,14 @@ func TestAwayIsNotZero(t *testing.T) {
 	spec := newSpec(t, 20, func(r *ablation.Recipe) { r.Endpoint.Retries = 1 })
 	f := newFake(t, "openai", true, spec)
 	away := true
-	f.trouble = func(_ int, _ *http.Request, w http.ResponseWriter, query string, turn int) bool {
+	f.Trouble = func(_ int, _ *http.Request, w http.ResponseWriter, query string, turn int) bool {
 		if away && turn == 2 && len(query)%4 == 0 {
-			f.refuse(w, 503, "overloaded")
+			f.Refuse(w, 503, "overloaded")
 			return true
 		}
 		return false
 	}
-	f.into(&spec)
+	into(f, &spec)
 	got, err := play(t, spec)
 	if err == nil || got.done.OK || !strings.Contains(got.done.Reason, "overloaded") {
 		t.Fatalf("done %+v, %v", got.done, err)
@@ -283,17 +290,17 @@ func TestAwayIsNotZero(t *testing.T) {
 		t.Errorf("%d invalid, %d queries judged, metric %v, alerts %v", lost, len(got.eval.Queries), got.values["endpoint/invalid"], got.alerts)
 	}
 	away = false
-	before := f.n
+	before := f.Tally().Calls
 	got, err = play(t, next(spec))
 	if err != nil || passed(got.eval) != 16 || len(got.trips) != lost || got.values["endpoint/invalid"] != 0 {
 		t.Errorf("after resuming %d of 20 passed, %d played: %v", passed(got.eval), len(got.trips), err)
 	}
-	for key, n := range f.asked {
+	for key, n := range f.Tally().Asked {
 		if n > 1 {
 			t.Errorf("%q was answered %d times", key, n)
 		}
 	}
-	t.Logf("%d of 20 invalid; %d calls to finish them", lost, f.n-before)
+	t.Logf("%d of 20 invalid; %d calls to finish them", lost, f.Tally().Calls-before)
 }
 
 func TestServerThatIsNotThere(t *testing.T) {
@@ -309,7 +316,7 @@ func TestServerThatIsNotThere(t *testing.T) {
 func TestBudget(t *testing.T) {
 	spec := newSpec(t, 40, func(r *ablation.Recipe) { r.Endpoint.Budget, r.Endpoint.MaxTokens = 0.2, 100 })
 	f := newFake(t, "openai", true, spec)
-	f.into(&spec)
+	into(f, &spec)
 	got, err := play(t, spec)
 	if err == nil || !strings.Contains(got.done.Reason, "cost cap") || got.done.OK {
 		t.Fatalf("done %+v, %v", got.done, err)
@@ -329,8 +336,8 @@ func TestBudget(t *testing.T) {
 func TestStop(t *testing.T) {
 	spec := newSpec(t, 10, nil)
 	f := newFake(t, "vllm", true, spec)
-	f.delay = 10 * time.Millisecond
-	f.into(&spec)
+	f.Delay = 10 * time.Millisecond
+	into(f, &spec)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := Run(ctx, spec, Config{}); err != nil {
@@ -346,13 +353,13 @@ func TestStop(t *testing.T) {
 func TestContextIsAnOutcome(t *testing.T) {
 	spec := newSpec(t, 4, nil)
 	f := newFake(t, "vllm", true, spec)
-	f.trouble = func(_ int, _ *http.Request, w http.ResponseWriter, _ string, turn int) bool {
+	f.Trouble = func(_ int, _ *http.Request, w http.ResponseWriter, _ string, turn int) bool {
 		if turn == 2 {
-			f.refuse(w, 400, "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens")
+			f.Refuse(w, 400, "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens")
 		}
 		return turn == 2
 	}
-	f.into(&spec)
+	into(f, &spec)
 	got, err := play(t, spec)
 	if err != nil || len(got.trips) != 4 || got.values["eval/success"] != 0 || got.values["eval/overlong"] != 1 {
 		t.Errorf("%d trips, values %v, %v", len(got.trips), got.values, err)
@@ -362,7 +369,7 @@ func TestContextIsAnOutcome(t *testing.T) {
 func TestWithoutToolParser(t *testing.T) {
 	spec := newSpec(t, 6, func(r *ablation.Recipe) { r.Environment.Form = "tools" })
 	f := newFake(t, "vllm", true, spec) // writes tags into the content
-	f.into(&spec)
+	into(f, &spec)
 	got, err := play(t, spec)
 	if err == nil || len(got.trips) != 0 || !strings.Contains(got.done.Reason, "--enable-auto-tool-choice") {
 		t.Errorf("done %+v, %d trips", got.done, len(got.trips))
@@ -372,7 +379,7 @@ func TestWithoutToolParser(t *testing.T) {
 func TestModelOnOffer(t *testing.T) {
 	spec := newSpec(t, 2, func(r *ablation.Recipe) { r.Endpoint.Model = "" })
 	f := newFake(t, "vllm", true, spec)
-	f.into(&spec)
+	into(f, &spec)
 	got, err := play(t, spec)
 	if err != nil || got.hello.Info["model"] != "only-one" {
 		t.Errorf("model %q, %v", got.hello.Info["model"], err)
@@ -386,12 +393,12 @@ func TestReasoning(t *testing.T) {
 			r.Endpoint.Reasoning, r.Endpoint.Extra = reasoning, map[string]string{"top_k": "20", "chat_template_kwargs": `{"enable_thinking": true}`}
 		})
 		f := newFake(t, "sglang", true, spec)
-		f.into(&spec)
+		into(f, &spec)
 		if _, err := play(t, spec); err != nil {
 			t.Fatal(err)
 		}
-		var q asked
-		last := f.bodies[len(f.bodies)-1]
+		var q endpointtest.Asked
+		last := f.LastRequest()
 		if err := json.Unmarshal([]byte(last), &q); err != nil {
 			t.Fatal(err)
 		}
