@@ -1,16 +1,13 @@
 package web
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -24,58 +21,121 @@ import (
 // queriesOnPage is how many queries one page of a dataset holds.
 const queriesOnPage = 50
 
-// datasetSets are the files of a dataset that hold queries.
-var datasetSets = []struct{ name, label, file string }{
-	{"prompts", "RL prompts", "prompts.jsonl"},
-	{"sft", "expert traces", "sft.jsonl"},
-	{"panel", "held out", "panel.jsonl"},
+// A querySet is a file of a dataset that holds queries.
+type querySet struct{ name, label, file string }
+
+// trainerSets are the files of a dataset of the embedded trainer; onlySet is
+// the file of one that the solver drew or that was imported.
+var (
+	trainerSets = []querySet{
+		{"prompts", "RL prompts", "prompts.jsonl"},
+		{"sft", "expert traces", "sft.jsonl"},
+		{"panel", "held out", "panel.jsonl"},
+		{"validation", "validation", "validation.jsonl"},
+	}
+	onlySet = querySet{"queries", "queries", "queries.jsonl"}
+)
+
+// setsOf lists the sets that a dataset's folder holds.
+func (s *site) setsOf(a ablation.Artifact) []querySet {
+	if s.holds(a, onlySet.file) {
+		return []querySet{onlySet}
+	}
+	sets := trainerSets[:3:3]
+	if s.holds(a, trainerSets[3].file) {
+		sets = trainerSets
+	}
+	return sets
+}
+
+func (s *site) holds(a ablation.Artifact, file string) bool {
+	f, err := openInside(s.Store.Dir(), filepath.Join(a.Path, file))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	return err == nil && info.Size() > 0
+}
+
+// chosenSet reads dataset and set of a request.
+func (s *site) chosenSet(r *http.Request) (a ablation.Artifact, sets []querySet, set querySet, err error) {
+	hash := chi.URLParam(r, "hash")
+	all, err := s.datasets(r.Context())
+	if err != nil {
+		return a, nil, set, err
+	}
+	i := slices.IndexFunc(all, func(a ablation.Artifact) bool { return a.Hash == hash })
+	if i < 0 {
+		return a, nil, set, fmt.Errorf("dataset %s: %w", hash, ablation.ErrNotFound)
+	}
+	a, sets = all[i], s.setsOf(all[i])
+	names := make([]string, len(sets))
+	for i, x := range sets {
+		names[i] = x.name
+	}
+	rd := paramReader{q: r.URL.Query()}
+	name := rd.oneOf("set", names)
+	if len(rd.bad) > 0 {
+		return a, nil, set, &ablation.Invalid{Fields: rd.bad}
+	}
+	set = sets[max(0, slices.Index(names, name))]
+	return a, sets, set, nil
 }
 
 // datasetPage shows one dataset's card and its queries.
 func (s *site) datasetPage(w http.ResponseWriter, r *http.Request) error {
-	hash := chi.URLParam(r, "hash")
-	artifacts, err := s.Store.Artifacts(r.Context(), 0)
+	a, sets, set, err := s.chosenSet(r)
 	if err != nil {
-		return fmt.Errorf("list artifacts: %w", err)
+		return err
 	}
-	var found *ablation.Artifact
-	for i := range artifacts {
-		if artifacts[i].Kind == "dataset" && artifacts[i].Hash == hash {
-			found = &artifacts[i]
+	page, err := intParam(r, "page", 1, 1, 1<<20)
+	if err != nil {
+		return err
+	}
+	v := datasetView(a, sets, set.name, s.now())
+	lines, err := readSet(s.Store.Dir(), filepath.Join(a.Path, set.file))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		v.Problem = "This dataset's folder holds no " + set.file + "."
+	case err != nil:
+		s.log.Warn("read dataset", "file", set.file, "err", err)
+		v.Problem = "The file " + set.file + " could not be read."
+	default:
+		s.fillCard(&v, a, set, lines)
+		if err := s.fillQueries(r.Context(), &v, a, set.name, lines, int(page)); err != nil {
+			return err
 		}
 	}
-	if found == nil {
-		return fmt.Errorf("dataset %s: %w", hash, ablation.ErrNotFound)
-	}
-	rd := paramReader{q: r.URL.Query()}
-	set := rd.oneOf("set", []string{"prompts", "sft", "panel"})
-	page := int(max(rd.whole("page", 1), 1))
-	if len(rd.bad) > 0 {
-		return &ablation.Invalid{Fields: rd.bad}
-	}
-	if set == "" {
-		set = "prompts"
-	}
-	v := datasetView(*found, set, page, s.now())
-	s.fillQueries(&v, *found, set, page)
-	p := s.view(r, "datasets", "dataset", v.Title)
-	p.Crumbs = []templates.Crumb{{Label: "Datasets", Href: "/datasets"}, {Label: shortHash(hash)}}
+	p := s.view(r, "datasets", "datasets", v.Title)
+	p.Crumbs = []templates.Crumb{{Label: "Datasets", Href: "/datasets"}, {Label: shortHash(a.Hash)}}
 	return s.render(w, r, http.StatusOK, templates.DatasetPage(p, v))
 }
 
-func datasetView(a ablation.Artifact, set string, page int, now time.Time) templates.DatasetView {
+func datasetView(a ablation.Artifact, sets []querySet, set string, now time.Time) templates.DatasetView {
 	v := templates.DatasetView{
 		Title: "Dataset " + shortHash(a.Hash), Set: set,
-		Lede: fmt.Sprintf("Made by run %d %s, %s. Its hash names everything that went into it.", a.Run, ago(a.CreatedAt, now), bytesText(a.Bytes)),
-		Facts: []templates.Fact{
-			{Label: "RL prompts", Value: countNote(a, "Prompts", "prompts")},
-			{Label: "expert traces", Value: countNote(a, "Traces", "traces"), Unit: "after the filter"},
-			{Label: "held-out queries", Value: countNote(a, "Panel", "panel")},
-			{Label: "easy : medium : hard", Value: orDash(note(a, "Mix"))},
-			{Label: "cities", Value: countNote(a, "Cities", "cities")},
-		},
+		Lede:  fmt.Sprintf("Made by run %d %s, %s. Its hash names everything that went into it.", a.Run, ago(a.CreatedAt, now), bytesText(a.Bytes)),
+		Facts: []templates.Fact{{Label: map[bool]string{true: "queries", false: "RL prompts"}[len(sets) == 1], Value: countNote(a, "Prompts", "prompts")}},
 	}
-	for _, d := range datasetSets {
+	if a.Run == 0 {
+		v.Lede = fmt.Sprintf("Imported %s, %s. Its hash names its content.", ago(a.CreatedAt, now), bytesText(a.Bytes))
+		if name := note(a, "name"); name != "" {
+			v.Title = visible(name)
+		}
+	}
+	if len(sets) > 1 {
+		v.Facts = append(v.Facts, templates.Fact{Label: "expert traces", Value: countNote(a, "Traces", "traces"), Unit: "after the filter"},
+			templates.Fact{Label: "held-out queries", Value: countNote(a, "Panel", "panel")})
+	}
+	v.Facts = append(v.Facts, templates.Fact{Label: "easy : medium : hard", Value: orDash(note(a, "Mix"))})
+	if n := countNote(a, "Cities", "cities"); n != "–" {
+		v.Facts = append(v.Facts, templates.Fact{Label: "cities", Value: n})
+	}
+	for _, form := range exportForms {
+		v.Exports = append(v.Exports, templates.ActionView{Label: form.label, Href: exportLink(a.Hash, set, form.name)})
+	}
+	for _, d := range sets {
 		v.Sets.Options = append(v.Sets.Options, templates.ChoiceOption{Label: d.label, Href: datasetLink(a.Hash, d.name, 1), On: d.name == set})
 	}
 	v.Sets.Label = "Set"
@@ -117,125 +177,4 @@ func datasetLink(hash, set string, page int) string {
 		q.Set("page", fmt.Sprint(page))
 	}
 	return "/datasets/" + hash + "?" + q.Encode()
-}
-
-// datasetQuery is one line of a dataset's file.
-type datasetQuery struct {
-	Hash  string
-	Query struct {
-		Org, Dest string
-		Days      int
-		People    int
-		Budget    float64
-		Level     string
-		Text      string
-		Wish      struct {
-			HouseRule, RoomType, Transportation string
-			Cuisine                             []string
-		}
-	}
-}
-
-// fillQueries reads one page of a set from the dataset's folder. A folder
-// that is gone is said on the page; the card stands without it.
-func (s *site) fillQueries(v *templates.DatasetView, a ablation.Artifact, set string, page int) {
-	file := ""
-	for _, d := range datasetSets {
-		if d.name == set {
-			file = d.file
-		}
-	}
-	queries, levels, total, err := readQueries(s.Store.Dir(), filepath.Join(a.Path, file), (page-1)*queriesOnPage, queriesOnPage)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		v.Problem = "This dataset's folder holds no " + file + "."
-		return
-	case err != nil:
-		s.log.Warn("read dataset", "file", file, "err", err)
-		v.Problem = "The file " + file + " could not be read."
-		return
-	}
-	for _, q := range queries {
-		v.Queries = append(v.Queries, queryRow(q))
-	}
-	for _, level := range []string{"easy", "medium", "hard"} {
-		if n := levels[level]; n > 0 {
-			v.Levels = append(v.Levels, templates.LevelShare{Level: level, Count: digits(int64(n)), Share: fixed(100*float64(n)/float64(total), 1) + thin + "%"})
-		}
-	}
-	first := (page - 1) * queriesOnPage
-	if len(queries) > 0 {
-		v.Shown = fmt.Sprintf("%s–%s of %s", digits(int64(first+1)), digits(int64(first+len(queries))), digits(int64(total)))
-	} else {
-		v.Problem = "There is nothing on this page of the set."
-	}
-	if page > 1 {
-		v.Prev = datasetLink(a.Hash, set, page-1)
-	}
-	if first+len(queries) < total {
-		v.Next = datasetLink(a.Hash, set, page+1)
-	}
-}
-
-func queryRow(q datasetQuery) templates.QueryRow {
-	var wish []string
-	if len(q.Query.Wish.Cuisine) > 0 {
-		wish = append(wish, strings.Join(q.Query.Wish.Cuisine, ", "))
-	}
-	for _, w := range []string{q.Query.Wish.RoomType, q.Query.Wish.HouseRule, q.Query.Wish.Transportation} {
-		if w != "" {
-			wish = append(wish, w)
-		}
-	}
-	row := templates.QueryRow{
-		Hash: q.Hash, Href: "/trajectories?" + url.Values{"q": {q.Hash}}.Encode(), Level: templates.Plain(q.Query.Level),
-		Days: fmt.Sprint(q.Query.Days), People: fmt.Sprint(q.Query.People), Budget: digits(int64(q.Query.Budget + .5)), Wish: strings.Join(wish, "; "),
-	}
-	row.Text, _ = clip(q.Query.Text, 600)
-	if row.Text == "" {
-		row.Text = fmt.Sprintf("%s to %s, %s, %s", q.Query.Org, q.Query.Dest, plural(q.Query.Days, "day", "days"), plural(q.Query.People, "person", "people"))
-	}
-	return row
-}
-
-// readQueries reads limit queries of a file below root, counting all of them
-// by level.
-func readQueries(root, path string, offset, limit int) (queries []datasetQuery, levels map[string]int, total int, err error) {
-	dir, err := os.OpenRoot(root) // a path in an event cannot lead out of the data folder
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	defer dir.Close()
-	if filepath.IsAbs(path) {
-		if path, err = filepath.Rel(root, path); err != nil {
-			return nil, nil, 0, err
-		}
-	}
-	f, err := dir.Open(path)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	defer f.Close()
-	levels = map[string]int{}
-	r := bufio.NewReader(f)
-	for {
-		line, err := r.ReadBytes('\n')
-		if len(line) > 1 {
-			var q datasetQuery
-			if bad := json.Unmarshal(line, &q); bad != nil {
-				return nil, nil, 0, fmt.Errorf("query %d: %w", total+1, bad)
-			}
-			if total >= offset && len(queries) < limit {
-				queries = append(queries, q)
-			}
-			levels[q.Query.Level]++
-			total++
-		}
-		if err == io.EOF {
-			return queries, levels, total, nil
-		}
-		if err != nil {
-			return nil, nil, 0, err
-		}
-	}
 }

@@ -18,7 +18,13 @@ import (
 
 func (s *site) routesDatasets(r chi.Router) {
 	r.Get("/datasets", s.page(s.datasetsPage))
+	r.Get("/datasets/new", s.page(s.makeForm))
+	r.Post("/datasets/new", s.page(s.makeDataset))
+	r.Get("/datasets/import", s.page(s.importForm))
+	r.Post("/datasets/import", s.page(s.importDataset))
+	r.Post("/api/v1/datasets", s.page(s.apiImport))
 	r.Get("/datasets/{hash:[0-9a-zA-Z]+}", s.page(s.datasetPage))
+	r.Get("/datasets/{hash:[0-9a-zA-Z]+}/export", s.page(s.exportSet))
 }
 
 // datasetsPage lists datasets and what else runs share.
@@ -27,11 +33,22 @@ func (s *site) datasetsPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("list artifacts: %w", err)
 	}
+	artifacts = append(artifacts, s.imported()...)
+	slices.SortStableFunc(artifacts, func(a, b ablation.Artifact) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	runs, err := s.Store.Runs(r.Context(), store.RunFilter{})
 	if err != nil {
 		return fmt.Errorf("list runs: %w", err)
 	}
 	v := datasetsView(artifacts, runs, s.now())
+	q, err := s.readQueue(r.Context())
+	if err != nil {
+		return err
+	}
+	v.Making = makingRows(runs, &q, s.now())
+	if s.Runs != nil {
+		v.Actions = append(v.Actions, templates.ActionView{Label: "New dataset", Href: "/datasets/new", Kind: "primary", Icon: "plus"})
+	}
+	v.Actions = append(v.Actions, templates.ActionView{Label: "Import queries", Href: "/datasets/import"})
 	return s.render(w, r, http.StatusOK, templates.DatasetsPage(s.view(r, "datasets", "datasets", "Datasets"), v))
 }
 
@@ -71,8 +88,14 @@ func datasetRow(a ablation.Artifact, used map[string]int, now time.Time) templat
 		World: orDash(note(a, "cities")) + " cities", Prompts: countNote(a, "Prompts", "prompts"), Traces: countNote(a, "Traces", "traces"), Panel: countNote(a, "Panel", "panel"),
 		Seed: orDash(note(a, "Seed")), Made: ago(a.CreatedAt, now), At: a.CreatedAt.UTC().Format(time.RFC3339), MadeBy: runLink(a.Run), Size: bytesText(a.Bytes), Used: "by " + plural(n, "run", "runs"),
 	}
-	if n == 0 {
+	switch {
+	case a.Run == 0:
+		row.Used, row.World = "imported", visible(orDash(note(a, "name")))
+	case n == 0:
 		row.Used = fmt.Sprintf("made by run %d", a.Run)
+	}
+	if kind := note(a, "Kind"); kind != "" {
+		row.World = visible(kind) + ", " + row.World
 	}
 	row.MixBar = mixBar(row.Mix)
 	row.Mix = orDash(row.Mix)
@@ -183,4 +206,24 @@ func sortedNotes(m map[string]any) []string {
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// makingRows are the runs of the solver that have not ended.
+func makingRows(runs []ablation.Run, q *waits, now time.Time) []templates.MakingRow {
+	var rows []templates.MakingRow
+	for _, r := range runs {
+		if r.Arm.Recipe.Trainer.Kind != "solver" || r.Arm.Recipe.Data.QueriesFile != "" || r.State.Terminal() {
+			continue
+		}
+		e := &r.Arm.Recipe
+		row := templates.MakingRow{
+			ID: fmt.Sprint(r.ID), Href: fmt.Sprintf("/runs/%d", r.ID), Status: statusOf(r, q.place(r.ID)), Step: stepText(r), Left: leftText(r, now),
+			What: fmt.Sprintf("%s, %s world, %s, seed %d", plural(e.Data.Prompts, "query", "queries"), e.Environment.World, e.Data.Mix, e.Data.Seed),
+			Rule: templates.NewRule(168, float64(e.Data.Prompts), float64(r.Step), 5, max(1, float64(e.Data.Prompts)/10), nil),
+		}
+		row.Rule.ID, row.Rule.Off = row.ID, !r.State.Live()
+		row.Rule.Label = fmt.Sprintf("query %d of %d", r.Step, e.Data.Prompts)
+		rows = append(rows, row)
+	}
+	return rows
 }

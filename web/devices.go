@@ -102,6 +102,8 @@ func (s *site) devicesView(d devicesData) templates.DevicesView {
 	switch {
 	case len(d.devices) == 0:
 		v.Empty = &templates.EmptyView{Title: "This server has no devices", Text: "It only shows what is stored. Start it with alidade serve on a machine with free CPU cores or GPUs to run studies."}
+	case !slices.ContainsFunc(d.devices, func(x Device) bool { return x.Run == 0 }):
+		v.Title = plural(len(d.devices), "device", "devices") + ", all leased"
 	case free == 0:
 		v.Title = plural(len(d.devices), "device", "devices") + ", none free"
 	default:

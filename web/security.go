@@ -32,7 +32,11 @@ func secureHeaders(next http.Handler) http.Handler {
 // limitBody bounds every request's body.
 func limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		limit := int64(maxBody)
+		if p := r.URL.Path; p == "/datasets/import" || p == "/api/v1/datasets" {
+			limit = maxImport
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		next.ServeHTTP(w, r)
 	})
 }

@@ -23,7 +23,10 @@ const pages: Record<string, (root: HTMLElement) => void> = {
   trajectories: inspect.start,
   trajectory: inspect.start,
   group: inspect.start,
-  datasets: inspect.start,
+  datasets: (root) => {
+    inspect.start(root);
+    home.start(root);
+  },
   devices: inspect.start,
   settings: inspect.start,
 };
