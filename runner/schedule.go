@@ -77,9 +77,17 @@ type pass struct {
 	r       *Runner
 	plan    *plan
 	studies map[ablation.StudyID]*studyPass
+	arms    map[armKey]*armPass
 	active  map[ablation.StudyID]int
 	waiting map[ablation.RunID]string
 	room    int // runs that a launcher with a queue of its own still takes; below 0 = no such launcher
+}
+
+// armPass is what a pass knows of an arm's runs, which all want the same.
+type armPass struct {
+	want    gpu.Request
+	most    time.Duration
+	blocked string // why none of them can start in this pass: devices only become fewer in it
 }
 
 // studyPass is what a pass knows of a study.
@@ -91,7 +99,7 @@ type studyPass struct {
 func (r *Runner) newPass(queued []store.QueuedRun) *pass {
 	now := time.Now()
 	p := &pass{
-		r: r, studies: make(map[ablation.StudyID]*studyPass), active: make(map[ablation.StudyID]int),
+		r: r, studies: make(map[ablation.StudyID]*studyPass), arms: make(map[armKey]*armPass), active: make(map[ablation.StudyID]int),
 		waiting: make(map[ablation.RunID]string, len(queued)), room: -1,
 	}
 	r.mu.Lock()
@@ -126,9 +134,18 @@ func (p *pass) consider(ctx context.Context, q *store.QueuedRun) error {
 		p.waiting[q.ID] = "is tried again at " + q.ReadyAt.Local().Format(time.TimeOnly)
 		return nil
 	}
-	want, err := p.r.queue.need(ctx, p.r, q)
-	if err != nil {
-		return err
+	arm := p.arms[armKey{q.Study, q.Arm}]
+	if arm == nil {
+		want, err := p.r.queue.need(ctx, p.r, q)
+		if err != nil {
+			return err
+		}
+		arm = &armPass{want: want, most: p.r.estimates.most(q)}
+		p.arms[armKey{q.Study, q.Arm}] = arm
+	}
+	if arm.blocked != "" {
+		p.waiting[q.ID] = arm.blocked
+		return nil
 	}
 	var lease gpu.Lease
 	if p.room >= 0 {
@@ -137,9 +154,12 @@ func (p *pass) consider(ctx context.Context, q *store.QueuedRun) error {
 			return nil
 		}
 	} else {
-		ids, reason := p.plan.consider(wish{run: q.ID, want: want, most: p.r.estimates.most(q)})
+		ids, reason := p.plan.consider(wish{run: q.ID, want: arm.want, most: arm.most})
 		if ids == nil {
 			p.waiting[q.ID] = reason
+			if head := p.plan.blocked[arm.want.Kind]; head == nil || head.run != q.ID {
+				arm.blocked = reason
+			}
 			return nil
 		}
 		if lease, err = p.r.cfg.Devices.Take(q.ID, ids); err != nil {
@@ -147,7 +167,7 @@ func (p *pass) consider(ctx context.Context, q *store.QueuedRun) error {
 			return nil
 		}
 	}
-	return p.start(ctx, q, study, want, lease)
+	return p.start(ctx, q, study, arm.want, lease)
 }
 
 func (p *pass) start(ctx context.Context, q *store.QueuedRun, study *studyPass, want gpu.Request, lease gpu.Lease) error {
