@@ -13,8 +13,8 @@ import (
 	"alidade/web"
 )
 
-// page reads a page of the running program.
-func (p *process) page(t *testing.T, path string) string {
+// html reads a page of the running program.
+func (p *process) html(t *testing.T, path string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.here.URL+path, nil)
 	if err != nil {
@@ -47,11 +47,11 @@ func TestDatasetFromTheSolver(t *testing.T) {
 			t.Fatalf("run %d is %s: %s", r.ID, r.State, r.Cause)
 		}
 	}
-	hash := regexp.MustCompile(`/datasets/([0-9a-f]{16})`).FindStringSubmatch(p.page(t, "/datasets"))
+	hash := regexp.MustCompile(`/datasets/([0-9a-f]{16})`).FindStringSubmatch(p.html(t, "/datasets"))
 	if hash == nil {
 		t.Fatal("the datasets page does not list what the solver drew")
 	}
-	body := p.page(t, "/datasets/"+hash[1])
+	body := p.html(t, "/datasets/"+hash[1])
 	for _, want := range []string{"1–20 of 20", "What is in it", "Cheapest plan over budget", "draws in all", "Every query has a plan"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q on the dataset's page", want)
@@ -61,10 +61,10 @@ func TestDatasetFromTheSolver(t *testing.T) {
 	if len(traces) != 20 {
 		t.Fatalf("%d queries have an expert trace, want 20", len(traces))
 	}
-	if trip := p.page(t, traces[7]); !strings.Contains(trip, "Plan") {
+	if trip := p.html(t, traces[7]); !strings.Contains(trip, "Plan") {
 		t.Error("the expert's trace does not open")
 	}
-	if rows := strings.Count(p.page(t, "/datasets/"+hash[1]+"/export?form=star"), "\n"); rows != 20 {
+	if rows := strings.Count(p.html(t, "/datasets/"+hash[1]+"/export?form=star"), "\n"); rows != 20 {
 		t.Errorf("the export has %d lines, want 20", rows)
 	}
 }
@@ -92,7 +92,7 @@ func TestQueueOverHTTP(t *testing.T) {
 	}
 	waitFor(t, 5*time.Second, "the queue to be paused", func() bool { read(); return q.Paused && len(q.Waiting) == 3 })
 	last := q.Waiting[2].Run
-	if body := p.page(t, "/"); !strings.Contains(body, "The queue is paused") || !strings.Contains(body, "Resume the queue") {
+	if body := p.html(t, "/"); !strings.Contains(body, "The queue is paused") || !strings.Contains(body, "Resume the queue") {
 		t.Error("home does not say that the queue is paused")
 	}
 	post(fmt.Sprintf("/api/v1/runs/%d/first", last))
