@@ -21,6 +21,9 @@ func coverage(repeats int, truth float64, draw func(*rand.Rand) Interval) float6
 // Nominal 95 % intervals hold the truth in 93 to 97 % of simulated studies in
 // the cases for which the package is documented.
 func TestCoverage(t *testing.T) {
+	if raceOn {
+		t.Skip("one thread of arithmetic: tested without the race detector")
+	}
 	if testing.Short() {
 		t.Skip("a simulation")
 	}

@@ -87,6 +87,9 @@ func TestMissingCheckpointIsNamed(t *testing.T) {
 
 // A checkpoint made by another kernel is taken up with a warning.
 func TestAnotherKernelIsWarnedOf(t *testing.T) {
+	if raceOn {
+		t.Skip("one thread of arithmetic: tested without the race detector")
+	}
 	if len(nn.Kernels()) < 2 {
 		t.Skip("this machine has one kernel")
 	}
