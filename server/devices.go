@@ -1,6 +1,8 @@
 package server
 
 import (
+	"math"
+
 	"alidade/gpu"
 	"alidade/web"
 )
@@ -9,6 +11,9 @@ import (
 func devices(in []gpu.Device) []web.Device {
 	out := make([]web.Device, len(in))
 	for i, d := range in {
+		if d.Kind == gpu.KindCPU && d.SampledAt.IsZero() {
+			d.Util = math.NaN() // nobody measures a slot alone
+		}
 		out[i] = web.Device{
 			ID: d.ID, Kind: d.Kind, Name: d.Name, MemoryMiB: int64(d.MemoryMiB), UsedMiB: int64(d.UsedMiB), Util: d.Util, PowerW: d.PowerW,
 			TempC: d.TempC, Holder: d.Holder, Run: d.Run, Simulated: d.Simulated, Free: d.Free, Note: d.Note,

@@ -66,7 +66,7 @@ func TestScreenshots(t *testing.T) {
 
 func order(m map[string]string) []string {
 	var out []string
-	for _, n := range []string{"home", "studies", "new-study", "study", "run", "trajectories", "trajectory", "group", "report", "reports", "datasets", "devices", "settings"} {
+	for _, n := range []string{"home", "studies", "new-study", "study", "run", "trajectories", "trajectory", "group", "report", "reports", "datasets", "devices", "runs", "settings"} {
 		if m[n] != "" {
 			out = append(out, n)
 		}
@@ -91,7 +91,7 @@ func pagesOf(t *testing.T, data string) map[string]string {
 	pages := map[string]string{
 		"home": "/", "studies": "/studies", "new-study": "/studies/new?template=star-table-1-quick", "study": fmt.Sprintf("/studies/%d", id), "run": fmt.Sprintf("/runs/%d", runs[0].ID),
 		"trajectories": fmt.Sprintf("/trajectories?study=%d", id), "report": fmt.Sprintf("/studies/%d/report", id), "reports": "/reports",
-		"datasets": "/datasets", "devices": "/devices", "settings": "/settings",
+		"datasets": "/datasets", "devices": "/devices", "runs": "/runs", "settings": "/settings",
 	}
 	no := false
 	heads, _, err := s.Trajectories(t.Context(), store.TrajectoryFilter{Study: id, Phase: "rl", Success: &no, Sort: "-step", Limit: 200})

@@ -99,7 +99,7 @@ func DatasetsPage(p PageView, v DatasetsView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			} else {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<table class=\"table table-rows\" data-rows><thead><tr><th scope=\"col\">hash</th><th scope=\"col\" class=\"wide\">world</th><th scope=\"col\" class=\"num\">RL prompts</th><th scope=\"col\">easy : medium : hard</th><th scope=\"col\" class=\"num wide\">expert traces</th><th scope=\"col\" class=\"num wide\">held out</th><th scope=\"col\" class=\"num wide\">data seed</th><th scope=\"col\" class=\"dataset-used\">used</th><th scope=\"col\" class=\"num wide\">size</th><th scope=\"col\" class=\"num\">made</th></tr></thead> <tbody>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, "<table class=\"table table-rows\" data-rows><thead><tr><th scope=\"col\">hash</th><th scope=\"col\" class=\"wide\">world</th><th scope=\"col\" class=\"num\">queries</th><th scope=\"col\">easy : medium : hard</th><th scope=\"col\" class=\"num wide\">expert traces</th><th scope=\"col\" class=\"num wide\">held out</th><th scope=\"col\" class=\"num wide\">data seed</th><th scope=\"col\" class=\"dataset-used\">used</th><th scope=\"col\" class=\"num wide\">size</th><th scope=\"col\" class=\"num\">made</th></tr></thead> <tbody>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1664,7 +1664,7 @@ func DatasetPage(p PageView, v DatasetView) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = SectionHead(SectionView{ID: "inside", Title: "What is in it", Note: "of the whole set; dark is hard, light is easy"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = SectionHead(SectionView{ID: "inside", Title: "What is in it", Note: "of the whole set; from the floor up: hard, medium, easy"}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

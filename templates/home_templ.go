@@ -884,7 +884,7 @@ func deviceCell(d DeviceView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if p.Foreign {
-				templ_7745c5c3_Err = StatusWord(Status{Kind: "warn", Word: "another program"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = StatusWord(Status{Kind: "warn", Word: "another program: "}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

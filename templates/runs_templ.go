@@ -517,7 +517,7 @@ func queueTable(rows []QueueRow) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<table class=\"table table-rows run-rows queue-rows\" data-rows><thead><tr><th scope=\"col\" class=\"num id\">place</th><th scope=\"col\" class=\"num id\">run</th><th scope=\"col\">study, arm</th><th scope=\"col\" class=\"queue-why wide\">waits for</th><th scope=\"col\" class=\"num\">start, about</th><th scope=\"col\" class=\"num wide\">queued</th><th scope=\"col\" class=\"num wide\">priority</th><th scope=\"col\"><span class=\"visually-hidden\">more</span></th></tr></thead> <tbody>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<table class=\"table table-rows run-rows queue-rows\" data-rows><thead><tr><th scope=\"col\" class=\"num id\">place</th><th scope=\"col\" class=\"num id\">run</th><th scope=\"col\">study, arm</th><th scope=\"col\" class=\"queue-why wide\">waits for</th><th scope=\"col\" class=\"num\">start, about</th><th scope=\"col\" class=\"num wide\">queued</th><th scope=\"col\" class=\"wide queue-priority\">priority</th><th scope=\"col\"><span class=\"visually-hidden\">more</span></th></tr></thead> <tbody>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -680,7 +680,7 @@ func queueTable(rows []QueueRow) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "</time></td><td class=\"num wide row-actions\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 44, "</time></td><td class=\"num wide row-actions queue-priority\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

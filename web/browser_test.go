@@ -65,7 +65,9 @@ func TestScreenshots(t *testing.T) {
 		pages[name] = path
 	}
 	if base == "" {
-		base, pages = filledSite(t)
+		if base, pages = filledSite(t); os.Getenv("ALIDADE_QUEUE") != "" {
+			base, pages = queueSite(t)
+		}
 	}
 	only := os.Getenv("ALIDADE_SHOT")
 	console := chromedp.Console(ctx)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -204,13 +205,17 @@ func mostFirst(m map[string]int) []string {
 
 // histView draws a card's histogram in a box of 240 × 64.
 func histView(h dataset.Histogram) templates.HistView {
-	v := templates.HistView{Title: upperFirst(h.Name), Sub: "queries", Source: "mean " + fixed(h.Mean, decimalsFor(h.Mean))}
+	v := templates.HistView{Title: upperFirst(h.Name), Sub: "queries", Source: "mean " + grouped(h.Mean, decimalsFor(h.Mean))}
 	if h.Unit != "" {
 		v.Sub += " by " + h.Unit
 	}
 	most := max(1, slices.Max(append([]int{1}, h.Counts...)))
 	w := 240 / float64(max(1, len(h.Counts)))
-	edge := func(i int) string { return fixed(h.Edges[i], decimalsFor(h.Edges[len(h.Edges)-1])) }
+	decimals := decimalsFor(h.Edges[len(h.Edges)-1])
+	if !slices.ContainsFunc(h.Edges, func(x float64) bool { return x != math.Trunc(x) }) {
+		decimals = 0
+	}
+	edge := func(i int) string { return grouped(h.Edges[i], decimals) }
 	peak := 0
 	for i, n := range h.Counts {
 		if n > h.Counts[peak] {
@@ -233,7 +238,7 @@ func histView(h dataset.Histogram) templates.HistView {
 		}
 	}
 	v.Low, v.High = edge(0), edge(len(h.Edges)-1)
-	v.Label = fmt.Sprintf("%s from %s to %s, mean %s; most queries, %d, lie in %s–%s", v.Title, v.Low, v.High, fixed(h.Mean, decimalsFor(h.Mean)), h.Counts[peak], edge(peak), edge(peak+1))
+	v.Label = fmt.Sprintf("%s from %s to %s, mean %s; most queries, %d, lie in %s–%s", v.Title, v.Low, v.High, grouped(h.Mean, decimalsFor(h.Mean)), h.Counts[peak], edge(peak), edge(peak+1))
 	return v
 }
 
@@ -242,6 +247,14 @@ func upperFirst(s string) string {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// grouped writes a number with its thousands separated.
+func grouped(x float64, decimals int) string {
+	if decimals == 0 {
+		return digits(int64(math.Round(x)))
+	}
+	return fixed(x, decimals)
 }
 
 // decimalsFor gives numbers about three digits.

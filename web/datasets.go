@@ -95,6 +95,7 @@ func datasetRow(a ablation.Artifact, used map[string]int, now time.Time) templat
 		row.Used = fmt.Sprintf("made by run %d", a.Run)
 	}
 	if kind := note(a, "Kind"); kind != "" {
+		row.Traces = row.Prompts // the solver plays each one
 		row.World = visible(kind) + ", " + row.World
 	}
 	row.MixBar = mixBar(row.Mix)

@@ -97,7 +97,7 @@ func (s *site) devicesView(d devicesData) templates.DevicesView {
 		v.Lede += " Curves show the last 10 minutes."
 	}
 	if simulated > 0 {
-		v.Banner = []templates.AlertView{{Level: "warn", Title: plural(simulated, "device is simulated", "devices are simulated"), Text: "They exist for design and tests, as the server was told with --devices. Runs lease them; nothing is computed on them."}}
+		v.Banner = []templates.AlertView{{Level: "warn", Title: plural(simulated, "device is simulated", "devices are simulated"), Text: "Simulated devices exist for design and tests: the server was started with --devices sim:… Runs lease them; nothing is computed on them."}}
 	}
 	switch {
 	case len(d.devices) == 0:
@@ -164,7 +164,6 @@ func (s *site) drawDevice(c *templates.DeviceView, dev Device) {
 	if len(k.util) < 2 {
 		return
 	}
-	c.Facts = nil
 	add := func(label string, values []float64, top float64, value, unit string) {
 		if !slices.ContainsFunc(values, func(x float64) bool { return x > 0 }) && label != "busy" {
 			return
@@ -182,11 +181,17 @@ func (s *site) drawDevice(c *templates.DeviceView, dev Device) {
 	}
 	add("power", k.power, 0, fixed(last(k.power), 0), "W")
 	add("temperature", k.temp, 0, fixed(last(k.temp), 0), "°C")
+	if len(c.Curves) > 0 {
+		c.Facts = nil
+	}
 }
 
 // waitingRows are the first runs of the queue.
 func waitingRows(d devicesData, now time.Time) (rows []templates.WaitingRow, note string) {
 	n := len(d.queue.list)
+	if n == 0 {
+		return nil, ""
+	}
 	note = plural(n, "run", "runs") + ", next first"
 	if n > waitingShown {
 		note += fmt.Sprintf("; the first %d are listed", waitingShown)

@@ -163,7 +163,7 @@ func homeView(d homeData, now time.Time) templates.HomeView {
 	alerts := homeAlertViews(d, now)
 	v := templates.HomeView{
 		Title:      homeTitle(p, len(alerts)),
-		Lede:       homeLede(p, now),
+		Lede:       homeLede(p, d.queue.status, now),
 		Actions:    []templates.ActionView{{Label: "New study", Href: "/studies/new", Kind: "primary", Icon: "plus", Key: "n"}},
 		RunsNote:   "long marks are evaluations; ▾ above a rule is an alert",
 		AlertsNote: "newest first",
@@ -214,8 +214,10 @@ func homeTitle(p progress, alerts int) string {
 	return t
 }
 
-func homeLede(p progress, now time.Time) string {
+func homeLede(p progress, q QueueStatus, now time.Time) string {
 	switch {
+	case q.Paused && p.Waiting > 0:
+		return "Nothing is started while the queue is paused; what runs goes on."
 	case p.Live+p.Waiting == 0 && p.Runs == 0:
 		return "Start a study to train policies and compare them."
 	case p.Live+p.Waiting == 0:
@@ -342,16 +344,21 @@ func deviceStrip(devices []Device) (cells []templates.DeviceView, note, sum stri
 	if len(devices) == 0 {
 		return nil, "", ""
 	}
-	free, power := 0, 0.0
+	free, leased, power := 0, 0, 0.0
 	for _, d := range devices {
-		if d.Free {
+		switch {
+		case d.Free:
 			free++
+		case d.Run > 0:
+			leased++
 		}
 		if d.PowerW == d.PowerW {
 			power += d.PowerW
 		}
 		c := templates.DeviceView{ID: visible(d.ID), Name: visible(d.Name), Simulated: d.Simulated, Note: visible(d.Note), Holder: visible(d.Holder)}
 		switch {
+		case d.Quarantined:
+			c.Holder = "put away"
 		case d.Run > 0:
 			c.Holder, c.HolderHref = fmt.Sprintf("run %d", d.Run), fmt.Sprintf("/runs/%d", d.Run)
 		case d.Free && d.Holder == "":
@@ -364,7 +371,10 @@ func deviceStrip(devices []Device) (cells []templates.DeviceView, note, sum stri
 			c.Bar.Label = "load unknown"
 			c.Facts = append(c.Facts, templates.Fact{Label: "busy", Value: "–"})
 		}
-		if d.MemoryMiB > 0 {
+		switch {
+		case d.MemoryMiB > 0 && d.Kind == "cpu" && d.UsedMiB == 0:
+			c.Facts = append(c.Facts, templates.Fact{Label: "memory", Value: fmt.Sprintf("%.0f", float64(d.MemoryMiB)/1024), Unit: "GiB shared"})
+		case d.MemoryMiB > 0:
 			c.Facts = append(c.Facts, templates.Fact{Label: "memory", Value: fmt.Sprintf("%.1f", float64(d.UsedMiB)/1024), Unit: fmt.Sprintf("of %.0f GiB", float64(d.MemoryMiB)/1024)})
 		}
 		if d.TempC > 0 {
@@ -379,7 +389,10 @@ func deviceStrip(devices []Device) (cells []templates.DeviceView, note, sum stri
 		}
 		cells = append(cells, c)
 	}
-	sum = fmt.Sprintf("%d leased, %d free", len(devices)-free, free)
+	sum = fmt.Sprintf("%d leased, %d free", leased, free)
+	if others := len(devices) - leased - free; others > 0 {
+		sum += fmt.Sprintf(", %d not to be had", others)
+	}
 	if power > 0 {
 		sum += fmt.Sprintf("; %.1f kW", power/1000)
 	}

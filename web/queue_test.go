@@ -234,6 +234,9 @@ func TestQueueReadOnly(t *testing.T) {
 
 // TestRunsPageSize holds the promise for 10,000 queued runs: under 200 ms.
 func TestRunsPageSize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("stores 10,000 runs")
+	}
 	s := openStore(t)
 	st := rewardsStudy()
 	st.Seeds = nil

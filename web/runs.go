@@ -109,6 +109,9 @@ func runsView(d runsData, acts bool, now time.Time) templates.RunsView {
 		RunningNote: plural(len(d.live), "run", "runs"), QueueNote: plural(n, "run", "runs") + ", next first",
 		EndedNote: "newest first",
 	}
+	if n == 0 {
+		v.QueueNote = ""
+	}
 	switch {
 	case len(d.live) > 0 && n > 0:
 		v.Title = fmt.Sprintf("%s going, %s waiting", plural(len(d.live), "run", "runs"), digits(int64(n)))

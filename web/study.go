@@ -190,6 +190,9 @@ func studyFacts(d studyData, p progress, now time.Time) []templates.Fact {
 	facts = append(facts, templates.Fact{Label: fmt.Sprintf("progress, %s steps", digits(p.Total)), Rule: &rule})
 	if live {
 		clock, words := finishText(p, now)
+		if p.Waiting > 0 && (d.rec.Paused || d.queue.status.Paused) {
+			clock, words = "–", "known when its runs may start"
+		}
 		facts = append(facts, templates.Fact{Label: "finishes", Value: clock, Unit: words})
 	} else if end := lastEnd(d.runs); !end.IsZero() {
 		clock, day := clockTime(end, now)

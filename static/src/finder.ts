@@ -9,7 +9,7 @@ interface Found {
 }
 
 const pages: Found[] = [
-  ["Home", "/"], ["New study", "/studies/new"], ["Studies", "/studies"], ["Trajectories", "/trajectories"], ["Datasets", "/datasets"],
+  ["Home", "/"], ["New study", "/studies/new"], ["Studies", "/studies"], ["Runs and queue", "/runs"], ["Trajectories", "/trajectories"], ["Datasets", "/datasets"], ["New dataset", "/datasets/new"], ["Import queries", "/datasets/import"],
   ["Devices", "/devices"], ["Reports", "/reports"], ["Settings", "/settings"],
 ].map(([label, href]) => ({ label: label ?? "", note: "page", href: href ?? "/" }));
 
