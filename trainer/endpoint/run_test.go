@@ -315,6 +315,29 @@ func TestAwayIsNotZero(t *testing.T) {
 	t.Logf("%d of 20 invalid; %d calls to finish them", lost, f.Tally().Calls-before)
 }
 
+// TestSomeInvalidIsAccepted: a run may count as finished with a share of
+// invalid episodes; they are still reported, and still have no score.
+func TestSomeInvalidIsAccepted(t *testing.T) {
+	spec := newSpec(t, 20, func(r *ablation.Recipe) { r.Endpoint.Retries, r.Endpoint.MaxInvalid = 0, 0.5 })
+	f := newFake(t, "vllm", true, spec)
+	f.Trouble = func(_ int, _ *http.Request, w http.ResponseWriter, query string, _ int) bool {
+		if len(query)%4 != 0 {
+			return false
+		}
+		f.Refuse(w, 400, "this prompt is against our policy")
+		return true
+	}
+	into(f, &spec)
+	got, err := play(t, spec)
+	if err != nil || !got.done.OK || got.done.Step != 20 {
+		t.Fatalf("done %+v, %v", got.done, err)
+	}
+	lost := 20 - len(got.trips)
+	if lost == 0 || len(got.eval.Queries) != 20-lost || got.values["endpoint/invalid"] != float64(lost)/20 || len(got.alerts) != 1 {
+		t.Errorf("%d invalid, %d judged, alerts %v", lost, len(got.eval.Queries), got.alerts)
+	}
+}
+
 func TestServerThatIsNotThere(t *testing.T) {
 	spec := newSpec(t, 30, func(r *ablation.Recipe) {
 		r.Endpoint.URL, r.Endpoint.Retries, r.Endpoint.Concurrency = "http://127.0.0.1:1/v1", 1, 4
