@@ -17,7 +17,8 @@ import (
 	"alidade/sandbox/travel/compact"
 )
 
-// panelMix is the mix of the held-out panel, whatever the training mix is.
+// panelMix is the mix of the held-out panel and of the expert's traces, whatever
+// the mix of the RL prompts is: arms that differ in it share the SFT checkpoint.
 var panelMix = compact.Mix{4, 3, 3}
 
 // dataset is what a run learns from and is judged on.
@@ -95,7 +96,7 @@ func newDataset(rec *ablation.Recipe) (*dataset, error) {
 	}
 	sets, err := w.Queries(rec.Data.Seed, rec.Environment.BudgetFactor,
 		compact.QuerySet{N: rec.Evaluation.Queries, Mix: panelMix},
-		compact.QuerySet{N: rec.SFT.Traces, Mix: mix},
+		compact.QuerySet{N: rec.SFT.Traces, Mix: panelMix},
 		compact.QuerySet{N: rec.Data.Prompts, Mix: mix},
 		compact.QuerySet{N: rec.Evaluation.Validation, Mix: panelMix})
 	if err != nil {

@@ -147,6 +147,7 @@ func TestRunsShareArtifacts(t *testing.T) {
 	a := runTiny(t, t.Context(), root, "a", 1, rec, nil, Config{})
 	rec.Reward.Kind = "SUCCESS"
 	rec.Algorithm.LR = 2e-4
+	rec.Algorithm.Kind = "rloo"
 	b := runTiny(t, t.Context(), root, "b", 1, rec, nil, Config{})
 	if !maps.Equal(made(a), made(b)) || len(made(a)) < 7 {
 		t.Errorf("arms that differ in reward and rate made other artifacts:\n%v\n%v", made(a), made(b))
@@ -154,6 +155,30 @@ func TestRunsShareArtifacts(t *testing.T) {
 	rec.SFT.Noise = 0.1
 	if c := runTiny(t, t.Context(), root, "c", 1, rec, nil, Config{}); maps.Equal(made(a), made(c)) {
 		t.Error("other traces, same artifacts")
+	}
+}
+
+// Arms that differ in the RL prompts start from the same traces.
+func TestPromptsDoNotMoveTheTraces(t *testing.T) {
+	rec := tinyRecipe(t)
+	a, err := newDataset(&rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Data.Mix, rec.Data.Prompts = "1:0:0", 7
+	b, err := newDataset(&rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range a.traces {
+		if a.traces[i].Query.Key != b.traces[i].Query.Key {
+			t.Fatalf("trace %d is about another query", i)
+		}
+	}
+	for _, q := range b.prompts {
+		if q.Level != "easy" {
+			t.Errorf("prompt of level %s", q.Level)
+		}
 	}
 }
 
