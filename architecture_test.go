@@ -42,6 +42,7 @@ var allowed = map[string][]string{
 	"report/stored":          {"report", "store", "ablation"},
 	"templates":              {},
 	"static":                 {},
+
 	"trainer/endpoint/endpointtest": {"trainer", "sandbox/travel", "sandbox/travel/synth"},
 
 	"web": {"report", "report/stored", "store", "templates", "static", "ablation", "ablation/studyfile", "ablation/published", "trainer", "stats",

@@ -32,9 +32,7 @@ type Endpoint struct {
 
 // IsZero tells whether nothing is set; such a section is left out of JSON.
 func (e Endpoint) IsZero() bool {
-	extra := e.Extra
-	e.Extra = nil
-	return len(extra) == 0 && e.URL == "" && e.Model == "" && e.KeyFile == "" && e.KeyEnv == "" && e.Reasoning == "" &&
+	return len(e.Extra) == 0 && e.URL == "" && e.Model == "" && e.KeyFile == "" && e.KeyEnv == "" && e.Reasoning == "" &&
 		e.Temperature == 0 && e.TopP == 0 && e.MaxTokens == 0 && e.Concurrency == 0 && e.Retries == 0 && e.TimeoutS == 0 &&
 		e.MaxInvalid == 0 && e.PriceIn == 0 && e.PriceOut == 0 && e.Budget == 0
 }
