@@ -266,7 +266,7 @@ func homeRows(d homeData, now time.Time) []templates.RunRow {
 		row := templates.RunRow{
 			ID: fmt.Sprint(r.ID), Href: fmt.Sprintf("/runs/%d", r.ID), Study: names[r.Study], Arm: fmt.Sprintf("%s, seed %d", r.Arm.Label, r.Seed),
 			Status: statusOf(r, d.queue.place(r.ID)), Rule: runRule(r, 168, d.alerts), RuleSmall: runRule(r, 178, d.alerts),
-			Step: stepText(r), Latest: "–", Metric: info.Label, Device: orDash(r.Device), Left: leftText(r, now),
+			Step: stepText(r), Latest: "–", Metric: info.Label, Device: deviceText(r.Device), Left: leftText(r, now),
 		}
 		if w, ok := d.queue.of(r.ID); ok {
 			row.Why = visible(w.Reason)
@@ -356,6 +356,9 @@ func deviceStrip(devices []Device) (cells []templates.DeviceView, note, sum stri
 			power += d.PowerW
 		}
 		c := templates.DeviceView{ID: visible(d.ID), Name: visible(d.Name), Simulated: d.Simulated, Note: visible(d.Note), Holder: visible(d.Holder)}
+		if d.Simulated && c.Note == "simulated" {
+			c.Note = "" // the tag says it
+		}
 		switch {
 		case d.Quarantined:
 			c.Holder = "put away"

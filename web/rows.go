@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"alidade/ablation"
@@ -169,4 +170,40 @@ func runAlert(r ablation.Run, now time.Time) templates.AlertView {
 	}
 	v.Links = []templates.Link{{Label: "Log and attempts", Href: fmt.Sprintf("/runs/%d#log", r.ID)}}
 	return v
+}
+
+// deviceText writes the devices of a run: "cpu0", "gpu0–3", "gpu0, gpu2".
+func deviceText(ids string) string {
+	var out []string
+	var kind string
+	var first, last int
+	flush := func() {
+		switch {
+		case kind == "":
+		case first == last:
+			out = append(out, fmt.Sprintf("%s%d", kind, first))
+		default:
+			out = append(out, fmt.Sprintf("%s%d–%d", kind, first, last))
+		}
+		kind = ""
+	}
+	for _, id := range strings.Split(ids, ",") {
+		name := strings.TrimRight(id, "0123456789")
+		n, err := strconv.Atoi(id[len(name):])
+		if err != nil || name == "" { // a cluster's node
+			flush()
+			if id != "" {
+				out = append(out, visible(id))
+			}
+			continue
+		}
+		if name == kind && n == last+1 {
+			last = n
+			continue
+		}
+		flush()
+		kind, first, last = name, n, n
+	}
+	flush()
+	return orDash(strings.Join(out, ", "))
 }

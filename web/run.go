@@ -255,7 +255,7 @@ func runFacts(d runData, now time.Time) []templates.Fact {
 			facts = append(facts, templates.Fact{Label: lowerFirst(info.Label), Value: info.format(p.Value), Unit: strings.TrimSpace(info.unitText() + fmt.Sprintf(" at step %d", p.Step))})
 		}
 	}
-	device := templates.Fact{Label: "device", Value: orDash(r.Device)}
+	device := templates.Fact{Label: "device", Value: deviceText(r.Device)}
 	if d.hello.Info["kernel"] != "" {
 		device.Unit = d.hello.Info["kernel"]
 	}

@@ -161,7 +161,7 @@ func liveRow(r ablation.Run, d runsData, now time.Time) templates.LiveRunRow {
 	study, arm := runName(r, d.studies[r.Study])
 	row := templates.LiveRunRow{
 		ID: fmt.Sprint(r.ID), Href: fmt.Sprintf("/runs/%d", r.ID), Study: study, Arm: arm, Status: statusOf(r, 0),
-		Rule: runRule(r, 168, d.alerts), RuleSmall: runRule(r, 178, d.alerts), Step: stepText(r), Phase: orDash(visible(r.Phase)), Device: orDash(r.Device), Left: leftText(r, now),
+		Rule: runRule(r, 168, d.alerts), RuleSmall: runRule(r, 178, d.alerts), Step: stepText(r), Phase: orDash(visible(r.Phase)), Device: deviceText(r.Device), Left: leftText(r, now),
 	}
 	at := func(act string) string { return fmt.Sprintf("/runs/%d/%s", r.ID, act) }
 	if r.State == ablation.Starting || r.State == ablation.Running {

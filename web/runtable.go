@@ -74,7 +74,7 @@ func studyRunRows(d studyData, marks map[int]templates.MarkView, now time.Time) 
 		m := marks[r.Arm.Index]
 		rows = append(rows, templates.RunRow{
 			ID: fmt.Sprint(r.ID), Href: fmt.Sprintf("/runs/%d", r.ID), Arm: r.Arm.Label, Mark: &m, Seed: fmt.Sprint(r.Seed),
-			Status: statusOf(r, d.queue.place(r.ID)), Rule: runRule(r, 140, d.alerts), Step: stepText(r), Device: orDash(r.Device), Left: leftText(r, now),
+			Status: statusOf(r, d.queue.place(r.ID)), Rule: runRule(r, 140, d.alerts), Step: stepText(r), Device: deviceText(r.Device), Left: leftText(r, now),
 		})
 	}
 	return rows
