@@ -54,6 +54,7 @@ type ActionView struct {
 	Undo    string // address whose post takes it back
 	Confirm string // question with numbers, only for what cannot be taken back
 	Small   bool
+	Reload  bool   // read the whole page anew afterwards: its tables and charts get new rows
 	Name    string // for screen readers and to find the button again, where the label alone says too little
 }
 

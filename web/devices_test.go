@@ -143,3 +143,20 @@ func TestSeedsAndCompletion(t *testing.T) {
 		t.Error("a study with a failed run does not offer to complete its design")
 	}
 }
+
+func TestAddSeedsInBrowser(t *testing.T) {
+	ctx := browser(t)
+	url, q, _ := queuedSite(t)
+	err := chromedp.Do(ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(url+"/studies/2"), chromedp.WaitVisible(chromedp.CSS("body[data-ready]")),
+		chromedp.Click(chromedp.CSS(`summary[aria-label="More actions"]`)), chromedp.Click(chromedp.CSS(`form[action="/studies/2/seeds/1"] button`)),
+		chromedp.WaitVisible(chromedp.CSS(".toast")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := chromedp.Run(ctx, chromedp.Text(chromedp.CSS(".toast"))); err != nil || !strings.Contains(text, "4 runs queued: each arm with 1 further seed") {
+		t.Errorf("toast = %q, %v", text, err)
+	}
+	if want := []uint64{3}; !slices.Equal(q.added, want) {
+		t.Errorf("added seeds %v, want %v", q.added, want)
+	}
+}

@@ -36,7 +36,7 @@ func designActions(rec ablation.StudyRecord, runs []ablation.Run, p progress) []
 	for _, n := range []int{1, 4} {
 		out = append(out, templates.ActionView{
 			Label: fmt.Sprintf("Add %s (%s)", plural(n, "seed", "seeds"), plural(n*arms, "run", "runs")), Icon: "plus", Post: at(fmt.Sprintf("seeds/%d", n)),
-			Toast: fmt.Sprintf("%s queued: each arm with %s", plural(n*arms, "run", "runs"), plural(n, "further seed", "further seeds")),
+			Reload: true, Toast: fmt.Sprintf("%s queued: each arm with %s", plural(n*arms, "run", "runs"), plural(n, "further seed", "further seeds")),
 		})
 	}
 	lack := max(0, arms*len(rec.Study.Seeds)-len(runs)) + p.ByState[ablation.Failed] + p.ByState[ablation.Stopped] + p.ByState[ablation.Lost]

@@ -14,10 +14,15 @@ async function post(address: string): Promise<string | null> {
   }
 }
 
-async function act(address: string, done: string, undo: string): Promise<void> {
+async function act(address: string, done: string, undo: string, reload = false): Promise<void> {
   const problem = await post(address);
   if (problem) {
     toast(problem, undefined, true);
+    return;
+  }
+  if (reload) {
+    sessionStorage.setItem("said", done);
+    location.reload();
     return;
   }
   toast(done, undo ? () => act(undo, "Undone", "") : undefined);
@@ -25,6 +30,11 @@ async function act(address: string, done: string, undo: string): Promise<void> {
 }
 
 export function startActions(): void {
+  const said = sessionStorage.getItem("said");
+  if (said) {
+    sessionStorage.removeItem("said");
+    toast(said);
+  }
   document.addEventListener("submit", (e) => {
     const form = e.target;
     if (!(form instanceof HTMLFormElement) || !("action" in form.dataset)) return;
@@ -34,7 +44,7 @@ export function startActions(): void {
     const button = form.querySelector("button");
     if (!button?.hasAttribute("aria-label")) button?.blur();
     form.closest("details")?.removeAttribute("open");
-    void act(new URL(form.action).pathname, form.dataset.toast ?? "Done", form.dataset.undo ?? "");
+    void act(new URL(form.action).pathname, form.dataset.toast ?? "Done", form.dataset.undo ?? "", "reload" in form.dataset);
   });
   // a click beside an open menu closes it
   document.addEventListener("click", (e) => {
