@@ -18,8 +18,18 @@ var appliesIf = map[string]func(r *ablation.Recipe) bool{
 	"trainer.env":                    isKind("command"),
 	"trainer.memory_gib":             isKind("command"),
 	"trainer.kernel":                 isKind("cpu"),
-	"data.queries_file":              isKind("solver"),
+	"data.queries_file":              isKind("solver", "endpoint"),
 	"data.plans":                     isKind("solver"),
+	"algorithm.loss_scale_factor":    func(r *ablation.Recipe) bool { return r.Algorithm.LossAgg == "seq-mean-token-sum-norm" },
+	"algorithm.kl_loss_coef":         func(r *ablation.Recipe) bool { return r.Algorithm.UseKLLoss },
+	"algorithm.kl_loss_type":         func(r *ablation.Recipe) bool { return r.Algorithm.UseKLLoss },
+	"algorithm.kl_coef":              func(r *ablation.Recipe) bool { return r.Algorithm.UseKLInReward },
+	"algorithm.filter_groups_metric": dynamic,
+	"algorithm.max_num_gen_batches":  dynamic,
+	"algorithm.initial_rollouts":     branching,
+	"algorithm.beam_size":            branching,
+	"algorithm.branch_probability":   branching,
+	"algorithm.entropy_weight":       branching,
 	"reward.stages":                  inStages,
 	"reward.stage_by":                inStages,
 	"reward.weights":                 func(r *ablation.Recipe) bool { return r.Reward.Kind == "WEIGHTED" },
@@ -28,9 +38,26 @@ var appliesIf = map[string]func(r *ablation.Recipe) bool{
 	"environment.failure_kind":       failing,
 	"environment.failure_rates":      failing,
 	"environment.failure_latency_ms": failing,
-	"environment.form":               isKind("command"),
-	"environment.answer":             isKind("command"),
+	"environment.form":               isKind("command", "endpoint"),
+	"environment.answer":             isKind("command", "endpoint"),
 }
+
+// applies says whether a key matters for a recipe.
+func applies(key string, r *ablation.Recipe) bool {
+	if strings.HasPrefix(key, "endpoint.") {
+		return r.Trainer.Kind == "endpoint"
+	}
+	rule := appliesIf[key]
+	return rule == nil || rule(r)
+}
+
+// dynamic tells whether groups without spread are sampled again.
+func dynamic(r *ablation.Recipe) bool {
+	return r.Algorithm.Kind == "dapo" || r.Algorithm.FilterGroups
+}
+
+// branching tells whether rollouts branch at tool results.
+func branching(r *ablation.Recipe) bool { return r.Algorithm.Kind == "arpo" }
 
 // inStages tells whether the reward goes through stages.
 func inStages(r *ablation.Recipe) bool {
@@ -40,8 +67,8 @@ func inStages(r *ablation.Recipe) bool {
 // failing tells whether tools fail in training.
 func failing(r *ablation.Recipe) bool { return r.Environment.ToolFailureRate > 0 }
 
-func isKind(kind string) func(*ablation.Recipe) bool {
-	return func(r *ablation.Recipe) bool { return r.Trainer.Kind == kind }
+func isKind(kinds ...string) func(*ablation.Recipe) bool {
+	return func(r *ablation.Recipe) bool { return slices.Contains(kinds, r.Trainer.Kind) }
 }
 
 // openGroups are the groups of the form that start unfolded.
@@ -65,8 +92,8 @@ func baseGroups(d draft, st ablation.Study, problems map[string]string) (groups 
 		if v.Problem != "" {
 			wrong++
 		}
-		applies := appliesIf[f.Key]
-		if applies != nil && v.Kind != "factor" && v.Problem == "" && !v.Changed && !slices.ContainsFunc(recipes, func(r ablation.Recipe) bool { return applies(&r) }) {
+		matters := slices.ContainsFunc(recipes, func(r ablation.Recipe) bool { return applies(f.Key, &r) })
+		if !matters && v.Kind != "factor" && v.Problem == "" && !v.Changed {
 			g.Hidden = append(g.Hidden, v)
 			continue
 		}

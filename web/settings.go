@@ -77,6 +77,7 @@ func trainersFound(look func(string) (string, error)) []templates.TrainerRow {
 	return []templates.TrainerRow{
 		{Name: "cpu", What: "small policies, trained in this program", Found: templates.Status{Kind: "ok", Word: "built in"}, How: "trainer.kind: cpu"},
 		{Name: "solver", What: "the exact solver answers queries; no policy", Found: templates.Status{Kind: "ok", Word: "built in"}, How: "trainer.kind: solver"},
+		{Name: "endpoint", What: "a model behind an OpenAI-compatible server plays the sandbox", Found: templates.Status{Kind: "ok", Word: "built in"}, How: "trainer.kind: endpoint with endpoint.url and endpoint.model; docs/endpoint.md"},
 		{Name: "command", What: "any program that reads spec.json and appends events", Found: templates.Status{Kind: "ok", Word: "your program"}, How: "trainer.kind: command with trainer.command; docs/trainer-protocol.md"},
 		{Name: "python3", What: "for trainers written in Python", Found: here("python3"), How: "examples/command.yaml"},
 		{Name: "nvidia-smi", What: "lists the GPUs of this machine", Found: here("nvidia-smi"), How: "GPUs become devices when it is found"},

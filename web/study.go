@@ -199,7 +199,7 @@ func studyFacts(d studyData, p progress, now time.Time) []templates.Fact {
 		facts = append(facts, templates.Fact{Label: "ended", Value: clock, Unit: day})
 	}
 	hours := "CPU-hours"
-	if d.rec.Study.Base.Trainer.Kind != "cpu" && d.rec.Study.Base.Trainer.Kind != "solver" {
+	if !slices.Contains([]string{"cpu", "solver", "endpoint"}, d.rec.Study.Base.Trainer.Kind) {
 		hours = "device-hours"
 	}
 	f := templates.Fact{Label: hours, Value: hoursText(p.Hours)}
