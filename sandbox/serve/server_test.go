@@ -198,7 +198,7 @@ func TestEvaluationSplitsAreClean(t *testing.T) {
 
 func TestIdleEpisodesAreReaped(t *testing.T) {
 	t.Parallel()
-	c := start(t, func(c *Config) { c.Idle = 2 * time.Second }) // longer than a busy machine holds up one call
+	c := start(t, func(c *Config) { c.Idle = 5 * time.Second }) // longer than a busy machine holds up one call
 	ctx := t.Context()
 	go c.s.Run(ctx)
 	idle := c.create(CreateRequest{TaskID: "0"}).EpisodeID
