@@ -77,7 +77,7 @@ func (f Field) limits() string {
 
 // fields is the schema of a recipe, in the order of the form.
 var fields = slices.Concat([]Field{
-	{Key: "trainer.kind", Group: "Trainer", Label: "trainer", Kind: KindEnum, Enum: []string{"cpu", "command", "solver", "endpoint"}, Help: "cpu trains a small policy in this program; command runs a script of yours that speaks the trainer protocol; solver lets the exact solver answer the queries, with no policy; endpoint lets a language model behind an OpenAI-compatible server answer them"},
+	{Key: "trainer.kind", Group: "Trainer", Label: "trainer", Kind: KindEnum, Enum: []string{"cpu", "trl", "verl", "rllm", "llamafactory", "command", "solver", "endpoint"}, Help: "cpu trains a small policy in this program; trl, verl and rllm train a language model with those frameworks, llamafactory fine-tunes one on expert traces; command runs a script of yours that speaks the trainer protocol; solver lets the exact solver answer the queries, with no policy; endpoint lets a language model behind an OpenAI-compatible server answer them"},
 	{Key: "trainer.command", Group: "Trainer", Label: "command", Kind: KindList, Help: "argv for kind command; {spec} and {dir} are replaced; never passed to a shell"},
 	{Key: "trainer.env", Group: "Trainer", Label: "environment", Kind: KindMap, Help: "extra environment variables for kind command; not for secrets"},
 	{Key: "trainer.devices", Group: "Trainer", Label: "devices a run", Kind: KindInt, Min: 1, Max: 64, Help: "devices a run needs at the same time, on one node"},
@@ -172,7 +172,7 @@ var fields = slices.Concat([]Field{
 	{Key: "evaluation.temperature", Group: "Evaluation", Label: "temperature", Kind: KindFloat, Min: 0.01, Max: 10, Help: "of sampled evaluation"},
 	{Key: "evaluation.validation", Group: "Evaluation", Label: "validation queries", Kind: KindInt, Min: 0, Max: 100000, Help: "size of a second panel that picks the best checkpoint; 0 = none"},
 	{Key: "evaluation.ood", Group: "Evaluation", Label: "out-of-domain questions", Kind: KindInt, Min: 0, Max: 100000, Help: "size of the question-answering panel; 0 = none"},
-}, endpointFields)
+}, endpointFields, nativeFields)
 
 // Fields returns the schema of a recipe in the order of the form.
 func Fields() []Field { return append([]Field(nil), fields...) }

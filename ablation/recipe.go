@@ -16,11 +16,12 @@ type Recipe struct {
 	Budget      Budget      `json:"budget"`
 	Evaluation  Evaluation  `json:"evaluation"`
 	Endpoint    Endpoint    `json:"endpoint,omitzero"` // kind endpoint only
+	Native      Native      `json:"native,omitzero"`   // kinds that train language models: NativeKinds
 }
 
 // Trainer says which program trains and what it needs of the machine.
 type Trainer struct {
-	Kind      string            `json:"kind"`                 // cpu, command, solver, endpoint
+	Kind      string            `json:"kind"`                 // cpu, trl, verl, rllm, llamafactory, command, solver, endpoint
 	Command   []string          `json:"command,omitempty"`    // argv for kind command; {spec} and {dir} are replaced
 	Env       map[string]string `json:"env,omitempty"`        // extra environment for kind command; never secrets
 	Devices   int               `json:"devices"`              // devices a run needs at once, on one node

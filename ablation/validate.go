@@ -68,6 +68,7 @@ func (r Recipe) crossRules() []FieldError {
 	bad = append(bad, r.rewardRules()...)
 	bad = append(bad, r.failureRules()...)
 	bad = append(bad, r.endpointRules()...)
+	bad = append(bad, r.nativeRules()...)
 	if r.Trainer.Kind == "command" && len(r.Trainer.Command) == 0 {
 		add("trainer.command", "", "missing", "the argv of your trainer, such as [python3, train.py, --spec, \"{spec}\"]")
 	}

@@ -47,6 +47,9 @@ func applies(key string, r *ablation.Recipe) bool {
 	if strings.HasPrefix(key, "endpoint.") {
 		return r.Trainer.Kind == "endpoint"
 	}
+	if strings.HasPrefix(key, "native.") {
+		return r.IsNative()
+	}
 	rule := appliesIf[key]
 	return rule == nil || rule(r)
 }
