@@ -23,6 +23,13 @@ var allowed = map[string][]string{
 	"trainer/cpu/nn/asmgen":  {},
 	"trainer/solver":         {"trainer", "sandbox", "sandbox/travel", "sandbox/travel/dataset", "sandbox/travel/synth", "ablation"}, // it keeps what it drew as a data set
 	"trainer/endpoint":       {"trainer", "sandbox", "sandbox/travel", "sandbox/travel/synth", "ablation"},
+	"trainer/native":         {"trainer", "sandbox", "sandbox/travel", "sandbox/travel/synth", "sandbox/travel/dataset", "sandbox/serve", "ablation"}, // the common life of foreign trainers
+	"trainer/trl":            {"trainer", "trainer/native", "ablation"},
+	"trainer/verl":           {"trainer", "trainer/native", "sandbox/travel/dataset", "ablation"},
+	"trainer/rllm":           {"trainer", "trainer/native", "trainer/verl", "sandbox", "sandbox/travel", "ablation"},
+	"trainer/llamafactory":   {"trainer", "trainer/native", "ablation"},
+	"trainer/preflight":      {"trainer", "trainer/native", "trainer/trl", "trainer/verl", "trainer/rllm", "trainer/llamafactory", "ablation"},
+	"trainer/emulator":       {"trainer"}, // a test tool: it poses as the frameworks
 	"sandbox":                {"ablation", "trainer"},
 	"sandbox/qa":             {"sandbox", "sandbox/travel", "sandbox/travel/compact", "trainer"},
 	"sandbox/travel":         {"sandbox", "trainer", "ablation"},
