@@ -57,15 +57,11 @@ const (
 
 // sft returns the SFT checkpoint of this recipe and seed.
 func (r *run) sft(ctx context.Context, base stage) (*stage, error) {
-	rec := &r.recipe
 	steps := r.sftSteps()
 	if err := r.phase("sft", steps, false); err != nil {
 		return nil, err
 	}
-	data := dataKey{Code: codeVersion, World: r.data.world.Travel.Hash(), Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
-		Panel: rec.Evaluation.Queries, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, OODTraces: rec.Data.OODTraces}
-	key := sftKey{Code: codeVersion, Data: data, Shape: r.shape, Base: base.hash,
-		Epochs: rec.SFT.Epochs, LR: rec.SFT.LR, Batch: rec.SFT.Batch, Seed: r.spec.Seed, Kernel: rec.Trainer.Kernel, Think: think(&rec.Environment)}
+	key := r.sftKeyOf(r.data.world.Travel.Hash(), base.hash)
 	live := false
 	dir, err := r.artifact(ctx, "sft", key, func(dir string) (map[string]any, error) {
 		live = true
@@ -92,6 +88,16 @@ func (r *run) sft(ctx context.Context, base stage) (*stage, error) {
 		}
 	}
 	return r.load(dir)
+}
+
+// sftKeyOf names the SFT checkpoint of this recipe and seed; ablation.Stages
+// foretells when two are equal.
+func (r *run) sftKeyOf(world, base string) sftKey {
+	rec := &r.recipe
+	data := dataKey{Code: codeVersion, World: world, Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
+		Panel: rec.Evaluation.Queries, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, OODTraces: rec.Data.OODTraces}
+	return sftKey{Code: codeVersion, Data: data, Shape: r.shape, Base: base,
+		Epochs: rec.SFT.Epochs, LR: rec.SFT.LR, Batch: rec.SFT.Batch, Seed: r.spec.Seed, Kernel: rec.Trainer.Kernel, Think: think(&rec.Environment)}
 }
 
 // load reads the checkpoint of an artifact.
