@@ -51,7 +51,7 @@ func exampleTrajectory(cost *float64) *Trajectory {
 		Turns: []Turn{
 			{Think: "How do I get there?", Call: &Call{Tool: "SearchFlight", Args: []Arg{{Name: "origin", Value: "Reno"}}},
 				Observe: &Observed{Text: "F001 08:00", Columns: []string{"Flight", "Departure"}, Rows: [][]string{{"F001", "08:00"}}, Tokens: 9, Injected: "unavailable", Error: "no hits"},
-				Tokens:  7, Entropy: []float32{0.5, 0.25}, LogProbs: []float32{-0.5, -0.125}, Branch: true},
+				Tokens:  7, Entropy: []float32{0.5, 0.25}, LogProbs: []float32{-0.5, -0.125}, Words: []string{"flight", "Reno"}, Branch: true, Advantages: []float32{-0.5, 0.25}},
 			{Raw: "<answer>…", Tokens: 21},
 		},
 		Answer: "Day 1: …", Plan: []Day{{Day: 1, City: "from Reno to Bend", Transportation: "Flight Number: F001", Breakfast: "-", Lunch: "-", Dinner: "Thai Basil, Bend",

@@ -64,7 +64,12 @@ type Turn struct {
 	Tokens   int       `json:"tokens"`             // generated in this turn
 	Entropy  []float32 `json:"entropy,omitempty"`  // nats, per generated token
 	LogProbs []float32 `json:"logprobs,omitempty"` // of the sampled tokens
+	Words    []string  `json:"words,omitempty"`    // the generated tokens as text, in order
 	Branch   bool      `json:"branch,omitempty"`   // a branching point (tree rollouts)
+
+	// Advantages holds the advantage of each generated token where tokens of
+	// one episode differ in it. Without it [Advantage.Value] holds for all.
+	Advantages []float32 `json:"advantages,omitempty"`
 }
 
 // Call is a tool call.

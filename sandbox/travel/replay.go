@@ -33,7 +33,8 @@ func Replay(w *World, q Query, c EpisodeConfig, t trainer.Trajectory) (trainer.T
 			e.Call(old.Call.Tool, args)
 		}
 		turn := e.Last()
-		turn.Think, turn.Tokens, turn.Entropy, turn.LogProbs, turn.Branch = old.Think, old.Tokens, old.Entropy, old.LogProbs, old.Branch
+		turn.Think, turn.Tokens, turn.Branch = old.Think, old.Tokens, old.Branch
+		turn.Entropy, turn.LogProbs, turn.Words, turn.Advantages = old.Entropy, old.LogProbs, old.Words, old.Advantages
 		if old.Observe != nil && turn.Observe != nil {
 			turn.Observe.Tokens = old.Observe.Tokens
 			if diff == nil && !sameObserved(old.Observe, turn.Observe) {

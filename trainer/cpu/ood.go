@@ -66,6 +66,7 @@ func (r *run) recordAnswer(o *rollout, policy string) trainer.Trajectory {
 	t.Phase, t.Policy, t.Mode, t.Rollout, t.RewardKind = "eval", policy, "sampled", o.index, "ACCURACY"
 	t.Reward = share(o.q.Correct())
 	t.Components = []trainer.Component{{Name: "accuracy", Value: t.Reward}}
+	spell(t.Turns, o.ep.Script())
 	return t
 }
 

@@ -40,6 +40,7 @@ func (r *run) showGroups(all []*rollout, step int64) error {
 		t.Group = fmt.Sprintf("rl-%d-%d", step, o.group)
 		t.Step = step
 		t.Reward, t.Components = o.reward, o.parts
+		o.byToken(t.Turns)
 		t.Advantage = &trainer.Advantage{Value: o.advantage, Mean: o.mean, Std: o.std, Norm: r.objective.norm(), Zero: o.std <= 1e-9, InLoss: o.inLoss}
 		if err := r.out.Trajectory(t); err != nil {
 			return err
@@ -71,6 +72,7 @@ func (r *run) record(o *rollout, phase, policy, mode string) trainer.Trajectory 
 	t.Group = fmt.Sprintf("%s-%s-%d", phase, policy, o.group)
 	t.Phase, t.Policy, t.Mode, t.Rollout = phase, policy, mode, o.index
 	t.RewardKind = r.recipe.Reward.Kind
+	spell(t.Turns, o.ep.Script())
 	at := 0
 	for i := range t.Turns {
 		t.Turns[i].Branch = slices.Contains(o.branched, at)
@@ -82,6 +84,37 @@ func (r *run) record(o *rollout, phase, policy, mode string) trainer.Trajectory 
 		t.Components = []trainer.Component{{Name: "success", Value: t.Reward}}
 	}
 	return t
+}
+
+// spell gives every turn the words that the policy wrote in it.
+func spell(turns []trainer.Turn, script compact.Script) {
+	var words []string
+	for i, t := range script.Tokens {
+		if script.Own[i] {
+			words = append(words, compact.Show([]compact.Token{t}))
+		}
+	}
+	for i := range turns {
+		n := min(turns[i].Tokens, len(words))
+		turns[i].Words, words = words[:n:n], words[n:]
+	}
+}
+
+// byToken gives every turn its tokens' advantages, if the tokens of the
+// rollout differ in them.
+func (o *rollout) byToken(turns []trainer.Turn) {
+	if o.tokenAdv == nil {
+		return
+	}
+	all := make([]float32, len(o.tokenAdv))
+	for k, a := range o.tokenAdv {
+		all[k] = float32(a)
+	}
+	all = rounded(all)
+	for i := range turns {
+		n := min(turns[i].Tokens, len(all))
+		turns[i].Advantages, all = all[:n:n], all[n:]
+	}
 }
 
 // rounded copies xs to four decimals, which halves the size of a record.
