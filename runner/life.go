@@ -240,6 +240,7 @@ func (l *life) commit(ctx context.Context, lines trainer.Lines) error {
 		switch {
 		case err == nil:
 			l.run = run
+			l.r.waits(l.run.ID, "") // for nothing any more
 		case !errors.Is(err, ablation.ErrConflict): // else: a stop came first
 			return err
 		}
@@ -436,6 +437,9 @@ func appendEvent(path string, e trainer.Event) error {
 func (l *life) alarm(ctx context.Context, now time.Time) {
 	if w, ok := l.r.cfg.Launcher.(Waiter); ok && l.run.State == ablation.Starting {
 		why, waiting := w.Waiting(ctx, l.handle)
+		if !waiting {
+			why = ""
+		}
 		l.r.waits(l.run.ID, why)
 		if waiting {
 			l.watch.heard = now // silence begins with the start

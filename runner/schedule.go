@@ -21,6 +21,7 @@ type Status struct {
 	Reason    string                    // why, in words
 	FreeBytes int64                     // on the data folder's disk; 0 = unknown
 	Waiting   map[ablation.RunID]string // why a queued run was not started: "waits for 4 GPUs of 80 GiB: 2 free"
+	Handed    map[ablation.RunID]string // what a run waits for in the cluster's queue that it was handed to; also in Waiting
 }
 
 // Status returns what the last scheduler pass found.
@@ -33,6 +34,7 @@ func (r *Runner) Status() Status {
 		s.Waiting = make(map[ablation.RunID]string)
 	}
 	maps.Copy(s.Waiting, r.handed)
+	s.Handed = maps.Clone(r.handed)
 	return s
 }
 

@@ -20,7 +20,7 @@ type queue struct {
 // Status implements web.Queue.
 func (q queue) Status() web.QueueStatus {
 	s := q.Runner.Status()
-	return web.QueueStatus{Paused: s.Paused, Reason: s.Reason}
+	return web.QueueStatus{Paused: s.Paused, Reason: s.Reason, Handed: s.Handed}
 }
 
 // Waiting implements web.Queue.

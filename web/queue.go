@@ -30,6 +30,8 @@ type Queue interface {
 type QueueStatus struct {
 	Paused bool   `json:"paused"`
 	Reason string `json:"reason,omitempty"`
+
+	Handed map[ablation.RunID]string `json:"handed,omitempty"` // started runs that wait in a cluster's queue, and for what
 }
 
 // Waiting is a queued run in its place.

@@ -103,7 +103,7 @@ func (s *site) readRun(r *http.Request) (runData, error) {
 	if d.hello, err = s.Store.Hello(ctx, id); err != nil {
 		d.hello = trainer.Hello{} // none yet
 	}
-	if d.run.State == ablation.Queued {
+	if d.run.State == ablation.Queued || d.run.State == ablation.Starting {
 		if d.queue, err = s.readQueue(ctx); err != nil {
 			return d, err
 		}
@@ -191,6 +191,8 @@ func runView(d runData, now time.Time) templates.RunView {
 	v.Phases, v.PhasesNote = phaseViews(d, now)
 	if w, ok := d.queue.of(r.ID); ok && w.Reason != "" {
 		v.Alerts = append(v.Alerts, waitAlert(r, w))
+	} else if why := d.queue.status.Handed[r.ID]; why != "" && r.State == ablation.Starting {
+		v.Alerts = append(v.Alerts, waitAlert(r, Waiting{Reason: why}))
 	}
 	if r.State == ablation.Failed || r.State == ablation.Lost {
 		v.Alerts = append(v.Alerts, runAlert(r, now))

@@ -1,12 +1,10 @@
 package slurm_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
@@ -91,52 +89,6 @@ func fake(ms, path string) int {
 	return 0
 }
 
-// cluster starts a real Slurm cluster on loopback for this test. Where none
-// can be had the test is skipped, and fails where CI is set.
-func cluster(t *testing.T, options ...string) {
-	t.Helper()
-	miss := func(why string) {
-		t.Helper()
-		if os.Getenv("CI") != "" {
-			t.Fatal(why)
-		}
-		t.Skip(why)
-	}
-	tool := filepath.Join(os.Getenv("ALIDADE_SHARED"), "tools", "slurm-test-cluster")
-	if os.Getenv("ALIDADE_SHARED") == "" {
-		tool = filepath.Join("..", "..", "..", "shared", "tools", "slurm-test-cluster")
-	}
-	if _, err := os.Stat(tool); err != nil {
-		miss("no test cluster: " + err.Error())
-	}
-	if _, err := exec.LookPath("sbatch"); err != nil {
-		miss("no Slurm: apt-get install -y --no-install-recommends slurm-wlm munge")
-	}
-	dir, err := os.MkdirTemp("", "alidade-slurm") // short: sockets are in it
-	if err != nil {
-		t.Fatal(err)
-	}
-	var complaints bytes.Buffer
-	start := exec.Command(tool, append([]string{"start", dir, "--timeout", "60", "--conf", "KillWait=2"}, options...)...)
-	start.Stderr = &complaints
-	out, err := start.Output()
-	t.Cleanup(func() {
-		if out, err := exec.Command(tool, "stop", dir).CombinedOutput(); err != nil {
-			t.Errorf("stop the cluster: %v: %s", err, out)
-		}
-		_ = os.RemoveAll(dir)
-	})
-	if err != nil {
-		t.Fatalf("start the cluster: %v: %s", err, complaints.String())
-	}
-	for line := range strings.Lines(string(out)) {
-		if pair, ok := strings.CutPrefix(strings.TrimSpace(line), "export "); ok {
-			name, value, _ := strings.Cut(pair, "=")
-			t.Setenv(name, value)
-		}
-	}
-}
-
 func newLauncher(t *testing.T, s runner.SlurmSettings) *slurm.Launcher {
 	t.Helper()
 	exe, err := os.Executable()
@@ -154,7 +106,7 @@ func newLauncher(t *testing.T, s runner.SlurmSettings) *slurm.Launcher {
 }
 
 func TestLauncher(t *testing.T) {
-	cluster(t, "--cpus", "16")
+	launchertest.Cluster(t, "--cpus", "16")
 	launchertest.Run(t, launchertest.Patience(60*time.Second), func(t *testing.T) runner.Launcher {
 		return newLauncher(t, runner.SlurmSettings{})
 	})

@@ -11,6 +11,7 @@ import (
 	"alidade/ablation"
 	"alidade/gpu"
 	"alidade/runner"
+	"alidade/runner/launchertest"
 	"alidade/store"
 )
 
@@ -137,7 +138,7 @@ func (g *rig) settled(t *testing.T, want map[ablation.RunID]ablation.State, step
 // wait in Slurm, some before they were handed to it. The server is started
 // anew in between.
 func TestStudy(t *testing.T) {
-	cluster(t, "--cpus", "4")
+	launchertest.Cluster(t, "--cpus", "4")
 	data := t.TempDir()
 	settings := runner.SlurmSettings{MostJobs: 8, GPUs: "none"}
 	g := newRig(t, data, settings)
@@ -184,7 +185,7 @@ func TestStudyAtItsLimits(t *testing.T) {
 	if os.Getenv("ALIDADE_SLOW") == "" {
 		t.Skip("takes minutes of Slurm's own timers: set ALIDADE_SLOW")
 	}
-	cluster(t, "--nodes", "2", "--cpus", "4")
+	launchertest.Cluster(t, "--nodes", "2", "--cpus", "4")
 	g := newRig(t, t.TempDir(), runner.SlurmSettings{TimeLimit: "2", WarnSeconds: 15, GPUs: "none"})
 	long := g.launch(t, commands(t, "long", 1, 1600, "50"))[0] // 80 s and more; the warning comes before 50 s
 	ids := g.launch(t, commands(t, "short", 11, 60, "100"))
