@@ -132,6 +132,20 @@ func (s *Server) create(_ context.Context, _ string, c CreateRequest) (CreateRes
 		Prompt: []travel.Message{{Role: "system", Content: s.prompts[c.Form].text}, {Role: "user", Content: t.Query.Text}}}, nil
 }
 
+// Open begins an episode that the caller plays itself: the task, the rules
+// and the failing calls are those of an episode made over HTTP with the same
+// split, id, seed and rollout. The server keeps no track of it.
+func (s *Server) Open(split, task string, seed uint64, rollout int) (*travel.Episode, error) {
+	t, err := s.catalogue.find(split, task)
+	if err != nil {
+		return nil, err
+	}
+	if rollout < 0 {
+		return nil, refuse("rollout_index", strconv.Itoa(rollout), "0 or more")
+	}
+	return s.newEpisode(t, CreateRequest{TaskID: task, Split: t.split, Seed: seed, RolloutIndex: rollout, Form: s.config.Form}).play, nil
+}
+
 // softShare of MaxBytes is where new episodes are refused; the rest is for
 // the calls of those that live.
 const softShare = 0.8

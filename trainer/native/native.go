@@ -13,9 +13,11 @@ package native
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"alidade/ablation"
+	"alidade/sandbox/travel"
 	"alidade/trainer"
 )
 
@@ -118,6 +120,12 @@ type EnvServer struct {
 	URL      string
 	TokenEnv string // name of the variable
 	Tools    []byte // JSON list of OpenAI function schemas
+
+	// Open begins an episode in the driver's own process, under the rules and
+	// with the failures that the server at URL would give it, for adapters
+	// whose rollouts this program plays itself (a gateway in the trainer).
+	// split "" finds the task wherever it stands.
+	Open func(split, task string, seed uint64, rollout int) (*travel.Episode, error)
 }
 
 // A Plan says what to start, and where to look for what it does.
@@ -137,12 +145,27 @@ type Plan struct {
 	// Companion is started before Argv and ended after it (an inference
 	// server); nil = none.
 	Companion *Plan
+	// Serve is what the native process calls back while it runs; nil = none.
+	Serve *Service
 	// Finished judges the end: the last step that was reached and the exit
 	// code are known. nil = exit code 0 and the last step was reached.
 	Finished func(last int64, exit int) (ok bool, reason string)
 	// Quiet is how long the native process may be silent at its start before
 	// an alert, 0 = 15 min.
 	Quiet time.Duration
+}
+
+// A Service is an HTTP handler of an adapter. The driver serves it on loopback
+// in its own process, from before Argv starts until after the last Poll, so
+// that nothing is lost while the product's server is down.
+type Service struct {
+	Handler http.Handler
+	// URLEnv names the variables of the native process that get the address,
+	// "http://127.0.0.1:PORT".
+	URLEnv []string
+	// Secret is what the handler asks for. It is in Env of the plan already;
+	// the driver keeps it out of what it writes and shows.
+	Secret string
 }
 
 // A Setting is one key of the native configuration, with the recipe's key
