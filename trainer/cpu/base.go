@@ -33,14 +33,20 @@ type PretrainConfig struct {
 }
 
 // DefaultPretrain returns the settings the shipped checkpoint of a size was
-// made with, or would be. The larger sizes learn less long: they are made in
-// the run, once for each data folder.
+// made with, or would be. Nano needs three times the strolls at twice the rate
+// to hold the format. The larger sizes learn less long: they are made in the
+// run, once for each data folder.
 func DefaultPretrain(size string) PretrainConfig {
-	strolls := map[string]int{"nano": 3600, "small": 3600, "medium": 1800}[size]
-	if strolls == 0 {
-		strolls = 1000
+	c := PretrainConfig{Size: size, Kernel: "auto", Seed: 1, RecallSteps: 200, StrollSteps: 1000, Batch: 32, LR: 1.5e-3}
+	switch size {
+	case "nano":
+		c.StrollSteps, c.LR = 10800, 3e-3
+	case "small":
+		c.StrollSteps = 3600
+	case "medium":
+		c.StrollSteps = 1800
 	}
-	return PretrainConfig{Size: size, Kernel: "auto", Seed: 1, RecallSteps: 200, StrollSteps: strolls, Batch: 32, LR: 1.5e-3}
+	return c
 }
 
 // pretrainWorlds is the first data seed of the worlds that base checkpoints
