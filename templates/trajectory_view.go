@@ -40,6 +40,7 @@ type RawView struct {
 // observations between them, turns numbered. It navigates.
 type StripView struct {
 	Title, Caption, Aria string
+	By                   *ChoiceView // what is shown of each token; nil = no choice
 	Wide, Narrow         StripDrawing
 }
 
@@ -63,6 +64,8 @@ type StripTurn struct {
 	Href         string
 	X, W         string // hit area
 	Bars         string // path, one upright a token (or the tallest of several)
+	Below        string // path, those below zero
+	Branch       string // path of the mark where the episode was forked, "" = none
 	BarWidth     string
 	LabelX       string
 	Label        string // "" where there is no room
@@ -82,6 +85,9 @@ type TurnView struct {
 	Result string // "11 places, 96–870 $"
 	Branch bool
 
+	Words     []WordView // what the policy wrote, token by token
+	WordsLeft string
+
 	Injected string // sentence, "" = not injected
 	Think    string // untrusted
 	Tool     string // untrusted
@@ -96,6 +102,9 @@ type TurnView struct {
 	AnswerOf string // "plan as written, 806 tokens"
 	LoadURL  string // fragment of the whole turn, when this one is cut
 }
+
+// WordView is one token of the policy, untrusted. Class shades it.
+type WordView struct{ Text, Class, Title string }
 
 // TurnArg is one argument of a call, untrusted.
 type TurnArg struct{ Name, Value string }

@@ -172,7 +172,7 @@ func BenchmarkTrajectoryPage(b *testing.B) {
 	run := sampleRun(1)
 	for b.Loop() {
 		var out bytes.Buffer
-		if err := templatesTrajectory(&out, trajectoryView(&tr, run, nil)); err != nil {
+		if err := templatesTrajectory(&out, trajectoryView(&tr, run, nil, "")); err != nil {
 			b.Fatal(err)
 		}
 		b.SetBytes(int64(out.Len()))

@@ -163,7 +163,7 @@ func TestHostileTexts(t *testing.T) {
 	tr.Labels = map[string]string{"<b>": all}
 	tr.Components = append(tr.Components, trainer.Component{Name: "<b>part", Value: 0})
 	for i := range tr.Turns {
-		tr.Turns[i].Think = all
+		tr.Turns[i].Think, tr.Turns[i].Words = all, payloads
 		if tr.Turns[i].Call != nil {
 			tr.Turns[i].Call.Tool = "<b>" + tr.Turns[i].Call.Tool
 			tr.Turns[i].Call.Args = append(tr.Turns[i].Call.Args, trainer.Arg{Name: all, Value: all})
@@ -224,7 +224,7 @@ func TestLargeTrajectory(t *testing.T) {
 		tr.Turns = append(tr.Turns, turn)
 	}
 	start := time.Now()
-	v := trajectoryView(&tr, sampleRun(1), nil)
+	v := trajectoryView(&tr, sampleRun(1), nil, "")
 	var b bytes.Buffer
 	if err := templatesTrajectory(&b, v); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func TestBudgetSaidOnce(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := templatesTrajectory(&b, trajectoryView(&tr, sampleRun(1), nil)); err != nil {
+	if err := templatesTrajectory(&b, trajectoryView(&tr, sampleRun(1), nil, "")); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()

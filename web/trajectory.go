@@ -21,7 +21,8 @@ const maxGroup = 256
 // rawShown is how much of a stored record the raw view carries, in bytes.
 const rawShown = 64 << 10
 
-// trajectoryPage shows one rollout; ?view=raw shows the record as stored.
+// trajectoryPage shows one rollout; ?view=raw shows the record as stored,
+// ?tokens=advantage the advantage of each token instead of its entropy.
 func (s *site) trajectoryPage(w http.ResponseWriter, r *http.Request) error {
 	run, t, raw, err := s.trajectoryOf(r)
 	if err != nil {
@@ -31,7 +32,7 @@ func (s *site) trajectoryPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := trajectoryView(&t, run, group)
+	v := trajectoryView(&t, run, group, r.URL.Query().Get("tokens"))
 	if r.URL.Query().Get("view") == "raw" {
 		v.Raw = rawOf(raw)
 		v.View.Options[0].On, v.View.Options[1].On = false, true
@@ -58,7 +59,7 @@ func (s *site) trajectoryTurn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || n < 1 || n > len(t.Turns) {
 		return fmt.Errorf("turn %q of %d: %w", chi.URLParam(r, "turn"), len(t.Turns), ablation.ErrNotFound)
 	}
-	v := turnOf(&t, indexPlan(t.Plan), n-1, limits{rows: wholeRows, text: wholeText}, trajectoryPath(run.ID, t.ID))
+	v := turnOf(&t, indexPlan(t.Plan), measureOf(&t, r.URL.Query().Get("tokens")), n-1, limits{rows: wholeRows, text: wholeText}, trajectoryPath(run.ID, t.ID))
 	v.Open = true
 	v.LoadURL = ""
 	return s.render(w, r, http.StatusOK, templates.Turn(v))

@@ -28,7 +28,7 @@ type limits struct{ rows, text int }
 
 // turnsOf builds the turns of a trajectory. A turn opens where something went
 // wrong or the plan fails because of it; short episodes open all.
-func turnsOf(t *trainer.Trajectory, base string, open map[int]bool) []templates.TurnView {
+func turnsOf(t *trainer.Trajectory, m measure, base string, open map[int]bool) []templates.TurnView {
 	views := make([]templates.TurnView, len(t.Turns))
 	room, plan := bytesInPage, indexPlan(t.Plan)
 	for i := range t.Turns {
@@ -36,7 +36,7 @@ func turnsOf(t *trainer.Trajectory, base string, open map[int]bool) []templates.
 		if room <= 0 {
 			l = limits{0, 0}
 		}
-		v := turnOf(t, plan, i, l, base)
+		v := turnOf(t, plan, m, i, l, base)
 		v.Open = open[i+1] || v.Tone != "" || len(t.Turns) <= 6 || v.Final
 		room -= turnBytes(v)
 		views[i] = v
@@ -45,7 +45,7 @@ func turnsOf(t *trainer.Trajectory, base string, open map[int]bool) []templates.
 }
 
 // turnOf builds one turn within limits.
-func turnOf(t *trainer.Trajectory, plan planIndex, i int, l limits, base string) templates.TurnView {
+func turnOf(t *trainer.Trajectory, plan planIndex, m measure, i int, l limits, base string) templates.TurnView {
 	turn := t.Turns[i]
 	v := templates.TurnView{N: i + 1, Branch: turn.Branch}
 	if turn.Tokens > 0 {
@@ -61,6 +61,9 @@ func turnOf(t *trainer.Trajectory, plan planIndex, i int, l limits, base string)
 		return out
 	}
 	v.Think = take(turn.Think)
+	if l.text > 0 {
+		v.Words, v.WordsLeft = wordsOf(t, turn, m)
+	}
 	if turn.Call != nil {
 		v.Tool = turn.Call.Tool
 		for _, a := range turn.Call.Args {
@@ -97,6 +100,9 @@ func turnOf(t *trainer.Trajectory, plan planIndex, i int, l limits, base string)
 	}
 	if cut {
 		v.LoadURL = fmt.Sprintf("%s/turns/%d", base, i+1)
+		if m.by == byAdvantage {
+			v.LoadURL += "?tokens=" + byAdvantage
+		}
 		v.More = "cut here; the whole turn is " + digits(int64(turnSize(turn))) + " bytes"
 	}
 	return v
@@ -471,7 +477,7 @@ func sentence(s string) string {
 }
 
 func turnBytes(v templates.TurnView) int {
-	n := 600 + len(v.Think) + len(v.Text) + len(v.Raw) + len(v.Answer)
+	n := 600 + len(v.Think) + len(v.Text) + len(v.Raw) + len(v.Answer) + 120*len(v.Words)
 	if v.Table != nil {
 		for _, r := range append(v.Table.Rows, v.Table.Folded...) {
 			for _, c := range r.Cells {

@@ -13,8 +13,8 @@ import (
 )
 
 // trajectoryView builds the page of one rollout from its record, its run and
-// the heads of its group.
-func trajectoryView(t *trainer.Trajectory, run ablation.Run, group []store.TrajectoryHead) templates.TrajectoryView {
+// the heads of its group. tokens names what is shown of each token.
+func trajectoryView(t *trainer.Trajectory, run ablation.Run, group []store.TrajectoryHead, tokens string) templates.TrajectoryView {
 	base := trajectoryPath(run.ID, t.ID)
 	v := templates.TrajectoryView{
 		Title:       trajectoryTitle(t),
@@ -40,8 +40,11 @@ func trajectoryView(t *trainer.Trajectory, run ablation.Run, group []store.Traje
 		v.Group = &templates.InspectLink{Text: "Group of " + fmt.Sprint(len(group)), Href: groupPath(run.ID, t.Group), Key: "g g"}
 	}
 	open := guilty(t)
-	v.Strip = stripOf(t, open)
-	v.Turns = turnsOf(t, base, open)
+	m := measureOf(t, tokens)
+	if v.Strip = stripOf(t, m, open); v.Strip != nil {
+		v.Strip.By = tokenChoice(t, base, m.by)
+	}
+	v.Turns = turnsOf(t, m, base, open)
 	folded := 0
 	for _, turn := range v.Turns {
 		if !turn.Open {
