@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -55,12 +56,17 @@ func newCaller(e ablation.Endpoint, key string, spent float64) *caller {
 	if e.Concurrency == 0 {
 		e.Concurrency = 16
 	}
+	return callerOver(newHTTP(key, e.Concurrency), e, key, spent)
+}
+
+// callerOver is newCaller with the connections of others.
+func callerOver(client *http.Client, e ablation.Endpoint, key string, spent float64) *caller {
 	if e.TimeoutS == 0 {
 		e.TimeoutS = 600
 	}
 	options := []option.RequestOption{ // services, not the client: that would read keys from the environment
 		option.WithBaseURL(strings.TrimRight(e.URL, "/") + "/"),
-		option.WithHTTPClient(newHTTP(key, e.Concurrency)),
+		option.WithHTTPClient(client),
 		option.WithMaxRetries(0), // ours are counted, and know the run's state
 	}
 	if key != "" {

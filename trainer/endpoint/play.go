@@ -14,47 +14,68 @@ import (
 
 // episode is one conversation under way.
 type episode struct {
-	run  *run
-	job  job
-	past []reply // answered in earlier attempts, not yet played again
-	own  []reply
+	ask   *caller
+	e     ablation.Endpoint
+	model string
+	react bool
+	chat  travel.ReactConfig
+	id    string
+	past  []reply           // answered in earlier attempts, not yet played again
+	own   []reply           // so far
+	keep  func(reply) error // gets each new reply before it counts; nil = none
 }
 
 // play plays a job to its end. The error is the server's, the money's or the
 // end of the context: the episode is then unfinished, and its replies are in
 // the journal.
 func (r *run) play(ctx context.Context, j job) (trainer.Trajectory, error) {
-	p := &episode{run: r, job: j, past: r.past(j.id)}
+	p := &episode{
+		ask: r.ask, e: r.recipe.Endpoint, model: r.model, react: r.react(), chat: travel.ReactOf(r.recipe),
+		id: j.id, past: r.past(j.id), keep: r.journal.add,
+	}
 	c, err := travel.ConfigOf(r.recipe, r.spec.Seed)
 	if err != nil {
 		return trainer.Trajectory{}, err
 	}
 	c.ID = uint64(j.query)*uint64(r.recipe.Evaluation.Samples) + uint64(j.sample)
 	e := travel.NewEpisode(r.panel.world.World, r.panel.queries[j.query], c)
-	if r.react() {
-		err = travel.React(ctx, e, p.react, travel.ReactOf(r.recipe))
-	} else {
-		err = travel.Chat(ctx, e, p.tools, travel.ReactOf(r.recipe))
-	}
-	var f *fault
-	full := errors.As(err, &f) && f.kind == overflow
-	switch {
-	case full && len(p.own) == 0: // the task itself does not fit: that is no outcome
-		f.kind = refused
-		return trainer.Trajectory{}, f
-	case full:
-		e.Finish(travel.Plan{}, travel.EndContext, "")
-	case err != nil:
+	full, err := p.play(ctx, e)
+	if err != nil {
 		return trainer.Trajectory{}, err
 	}
 	t := p.record(e)
-	if full {
-		t.Labels["context"] = f.text
+	t.ID, t.Group, t.Rollout = j.id, fmt.Sprintf("eval-endpoint-%d", j.query), j.sample
+	t.Phase, t.Policy, t.Mode = phase, "policy", "sampled"
+	t.RewardKind, t.Reward = "SUCCESS", share(t.Success)
+	t.Components = []trainer.Component{{Name: "success", Value: t.Reward}}
+	if full != "" {
+		t.Labels["context"] = full
 	}
 	return t, nil
 }
 
-func (p *episode) react(ctx context.Context, messages []travel.Message) (string, error) {
+// play lets the model play e to its end. full is what the server said when
+// the conversation outgrew the model's context, which is an outcome.
+func (p *episode) play(ctx context.Context, e *travel.Episode) (full string, err error) {
+	if p.react {
+		err = travel.React(ctx, e, p.write, p.chat)
+	} else {
+		err = travel.Chat(ctx, e, p.call, p.chat)
+	}
+	var f *fault
+	switch over := errors.As(err, &f) && f.kind == overflow; {
+	case over && len(p.own) == 0: // the task itself does not fit: that is no outcome
+		f.kind = refused
+		return "", f
+	case over:
+		e.Finish(travel.Plan{}, travel.EndContext, "")
+		return f.text, nil
+	}
+	return "", err
+}
+
+// write is the model's turn in the text form.
+func (p *episode) write(ctx context.Context, messages []travel.Message) (string, error) {
 	list := make([]travel.ChatMessage, len(messages))
 	for i, m := range messages {
 		list[i] = travel.ChatMessage{Role: m.Role, Content: m.Content}
@@ -66,7 +87,8 @@ func (p *episode) react(ctx context.Context, messages []travel.Message) (string,
 	return r.spoken(true), nil
 }
 
-func (p *episode) tools(ctx context.Context, messages []travel.ChatMessage, tools []json.RawMessage) (travel.ChatMessage, error) {
+// call is the model's turn in the native form.
+func (p *episode) call(ctx context.Context, messages []travel.ChatMessage, tools []json.RawMessage) (travel.ChatMessage, error) {
 	r, err := p.next(ctx, messages, tools)
 	if err != nil {
 		return travel.ChatMessage{}, err
@@ -91,22 +113,24 @@ func (p *episode) next(ctx context.Context, messages []travel.ChatMessage, tools
 	for _, t := range tools {
 		size += len(t)
 	}
-	r, err := p.run.ask.call(ctx, request(p.run.recipe.Endpoint, p.run.model, messages, p.own, tools), size)
+	r, err := p.ask.call(ctx, request(p.e, p.model, messages, p.own, tools), size)
 	if err != nil {
 		return reply{}, err
 	}
-	r.Episode, r.Turn = p.job.id, turn
+	r.Episode, r.Turn = p.id, turn
 	for i := range r.Calls {
 		if r.Calls[i].ID == "" {
 			r.Calls[i].ID = callID(turn, i)
 		}
 	}
-	if len(tools) > 0 && r.unparsed() && !p.run.ask.native() {
+	if len(tools) > 0 && r.unparsed() && !p.ask.native() {
 		return reply{}, &fault{kind: refused, code: "no-tool-parser",
 			text: "a tool call came as text, and none came as a call: start the server with a tool-call parser (vLLM: --enable-auto-tool-choice --tool-call-parser, SGLang: --tool-call-parser, llama.cpp: --jinja), or use environment.form react"}
 	}
-	if err := p.run.journal.add(r); err != nil {
-		return reply{}, err
+	if p.keep != nil {
+		if err := p.keep(r); err != nil {
+			return reply{}, err
+		}
 	}
 	p.own = append(p.own, r)
 	return r, nil
@@ -116,10 +140,6 @@ func (p *episode) next(ctx context.Context, messages []travel.ChatMessage, tools
 // of tokens where it gave them, and what it cost.
 func (p *episode) record(e *travel.Episode) trainer.Trajectory {
 	t := e.Trajectory()
-	t.ID, t.Group, t.Rollout = p.job.id, fmt.Sprintf("eval-endpoint-%d", p.job.query), p.job.sample
-	t.Phase, t.Policy, t.Mode = phase, "policy", "sampled"
-	t.RewardKind, t.Reward = "SUCCESS", share(t.Success)
-	t.Components = []trainer.Component{{Name: "success", Value: t.Reward}}
 	b := bill{}
 	t.Generated = 0
 	for i, r := range p.own {
@@ -132,11 +152,11 @@ func (p *episode) record(e *travel.Episode) trainer.Trajectory {
 	if n := len(p.own); n > 0 {
 		t.Tokens = p.own[n-1].In + p.own[n-1].Out // of the whole conversation
 	}
-	labels := b.labels(p.run.recipe.Endpoint)
+	labels := b.labels(p.e)
 	for k, v := range t.Labels {
 		labels[k] = v
 	}
-	labels["model"] = p.run.model
+	labels["model"] = p.model
 	t.Labels = labels
 	return t
 }

@@ -66,6 +66,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// CloseIdleConnections is what http.Client's method of that name calls.
+func (t *transport) CloseIdleConnections() {
+	if base, ok := t.base.(*http.Transport); ok {
+		base.CloseIdleConnections()
+	}
+}
+
 // sleep waits, or returns why it should not.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
