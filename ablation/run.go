@@ -47,6 +47,7 @@ type Run struct {
 	TotalSteps int64     `json:"total_steps"`     // of the main phase
 	Device     string    `json:"device,omitempty"`
 	Priority   int       `json:"priority,omitempty"` // larger starts first; among equals the older
+	Place      int64     `json:"place,omitempty"`    // among equals, as a person put it; 0 = by age
 	Hold       string    `json:"hold,omitempty"`     // why a queued run may not start, in words; "" = it may
 	ReadyAt    time.Time `json:"ready_at,omitzero"`  // a queued run may not start before
 	QueuedAt   time.Time `json:"queued_at"`

@@ -90,6 +90,7 @@ func (l *life) attach(ctx context.Context) (bool, error) {
 		handle = Handle{Dir: dir}
 	}
 	l.handle = handle
+	r.begins(run)
 	l.lease, err = r.cfg.Devices.Reserve(run.ID, deviceIDs(run.Device))
 	if err != nil {
 		r.log.Warn("devices of an adopted run", "run", run.ID, "err", err)

@@ -74,6 +74,7 @@ func (l *life) leave() {
 	delete(l.r.live, l.run.ID)
 	delete(l.r.handed, l.run.ID)
 	l.r.mu.Unlock()
+	l.r.stages.left(l.run.ID)
 	l.r.cfg.Devices.Release(l.lease)
 	l.r.estimates.left(l.run)
 	l.r.Wake()
@@ -260,6 +261,7 @@ func (l *life) commit(ctx context.Context, lines trainer.Lines) error {
 	}
 	l.watch.hear(now, lines.Events)
 	l.note(lines.Events)
+	l.passed(lines.Events)
 	l.examine(ctx, now, lines.Events)
 	return nil
 }

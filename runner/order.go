@@ -153,6 +153,7 @@ func (r *Runner) Complete(ctx context.Context, id ablation.StudyID) (Completion,
 		if err != nil {
 			return done, fmt.Errorf("complete study %d: %w", id, err)
 		}
+		r.queue.added(added)
 		for _, run := range added {
 			done.Added = append(done.Added, run.ID)
 			r.cfg.Publish(store.Commit{Run: run})
@@ -193,6 +194,7 @@ func (r *Runner) AddSeeds(ctx context.Context, id ablation.StudyID, seeds []uint
 	if err != nil {
 		return nil, fmt.Errorf("add seeds to study %d: %w", id, err)
 	}
+	r.queue.added(added)
 	ids := make([]ablation.RunID, len(added))
 	for i, run := range added {
 		ids[i] = run.ID

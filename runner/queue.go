@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,13 +14,15 @@ import (
 
 // A queue is a copy of the queued runs in their order, so that a pass over ten
 // thousand of them reads nothing. The runs table stays the truth: a run is
-// started only if it is still queued there.
+// started only if it is still queued there. What was added since is read by
+// itself: ids only grow.
 type queue struct {
 	mu      sync.Mutex
 	loaded  bool
-	version int64 // of the store's plans
+	version int64          // of the store's plans
+	last    ablation.RunID // largest id that is known, queued or not
 	runs    []store.QueuedRun
-	wants   map[armKey]gpu.Request // recipes do not change
+	needs   map[armKey]need // recipes do not change
 }
 
 type armKey struct {
@@ -29,20 +30,67 @@ type armKey struct {
 	arm   int
 }
 
-// load returns the queue. The slice is the caller's until the next load.
+// A need is what the runs of an arm ask for.
+type need struct {
+	want   gpu.Request
+	stages []ablation.Stage // that runs share, without a seed
+}
+
+// load returns the queue. The slice is the caller's.
 func (q *queue) load(ctx context.Context, st *store.Store) ([]store.QueuedRun, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	version := st.PlanVersion()
-	if q.loaded && version == q.version {
-		return slices.Clone(q.runs), nil
+	if !q.loaded {
+		q.runs, q.last = nil, 0
 	}
-	runs, err := st.Queued(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the queue: %w", err)
+	if !q.loaded || version != q.version {
+		runs, err := st.Queued(ctx, q.last)
+		if err != nil {
+			return nil, fmt.Errorf("read the queue: %w", err)
+		}
+		q.merge(runs)
+		q.version, q.loaded = version, true
 	}
-	q.runs, q.version, q.loaded = runs, version, true
-	return slices.Clone(runs), nil
+	return slices.Clone(q.runs), nil
+}
+
+// added takes runs that were queued a moment ago, before anyone else knows of
+// them.
+func (q *queue) added(runs []ablation.Run) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.loaded {
+		return
+	}
+	in := make([]store.QueuedRun, 0, len(runs))
+	for _, run := range runs {
+		if run.ID > q.last { // else a pass was faster
+			in = append(in, queuedRun(run))
+		}
+	}
+	slices.SortFunc(in, func(a, b store.QueuedRun) int { return a.Before(&b) })
+	q.merge(in)
+}
+
+// merge puts runs that are not in the queue into it, both being in order. The
+// caller holds mu.
+func (q *queue) merge(in []store.QueuedRun) {
+	if len(in) == 0 {
+		return
+	}
+	all := make([]store.QueuedRun, 0, len(q.runs)+len(in))
+	old := q.runs
+	for _, r := range in {
+		q.last = max(q.last, r.ID)
+		n := 0
+		for n < len(old) && old[n].Before(&r) < 0 {
+			n++
+		}
+		all = append(append(all, old[:n]...), r)
+		old = old[n:]
+	}
+	q.runs = append(all, old...)
 }
 
 // moved keeps the copy right after a run has moved.
@@ -55,20 +103,19 @@ func (q *queue) moved(run ablation.Run) {
 	if i := slices.IndexFunc(q.runs, func(r store.QueuedRun) bool { return r.ID == run.ID }); i >= 0 {
 		q.runs = slices.Delete(q.runs, i, i+1)
 	}
-	if run.State != ablation.Queued {
-		return
+	if run.State != ablation.Queued || run.ID > q.last {
+		return // one that is not known yet is read by the next load
 	}
-	in := store.QueuedRun{
-		ID: run.ID, Study: run.Study, Arm: run.Arm.Index, Priority: run.Priority, Hold: run.Hold,
-		Attempt: run.Attempt, ReadyAt: run.ReadyAt, QueuedAt: run.QueuedAt,
-	}
-	i, _ := slices.BinarySearchFunc(q.runs, in, queueOrder)
+	in := queuedRun(run)
+	i, _ := slices.BinarySearchFunc(q.runs, in, func(a, b store.QueuedRun) int { return a.Before(&b) })
 	q.runs = slices.Insert(q.runs, i, in)
 }
 
-// queueOrder is the order of store.Queued.
-func queueOrder(a, b store.QueuedRun) int {
-	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.QueuedAt.Compare(b.QueuedAt), cmp.Compare(a.ID, b.ID))
+func queuedRun(run ablation.Run) store.QueuedRun {
+	return store.QueuedRun{
+		ID: run.ID, Study: run.Study, Arm: run.Arm.Index, Seed: run.Seed, Priority: run.Priority, Place: run.Place, Hold: run.Hold,
+		Attempt: run.Attempt, ReadyAt: run.ReadyAt, QueuedAt: run.QueuedAt,
+	}
 }
 
 // changed makes the next load read the table.
@@ -79,29 +126,29 @@ func (q *queue) changed() {
 }
 
 // need returns what a queued run asks for.
-func (q *queue) need(ctx context.Context, r *Runner, run *store.QueuedRun) (gpu.Request, error) {
-	key := armKey{run.Study, run.Arm}
+func (q *queue) need(ctx context.Context, r *Runner, study ablation.StudyID, arm int, id ablation.RunID) (need, error) {
+	key := armKey{study, arm}
 	q.mu.Lock()
-	want, ok := q.wants[key]
+	n, ok := q.needs[key]
 	q.mu.Unlock()
 	if ok {
-		return want, nil
+		return n, nil
 	}
-	full, err := r.store.Run(ctx, run.ID)
+	full, err := r.store.Run(ctx, id)
 	if err != nil {
-		return want, fmt.Errorf("read run %d: %w", run.ID, err)
+		return n, fmt.Errorf("read run %d: %w", id, err)
 	}
-	want = r.need(full.Arm.Recipe)
+	n = need{want: r.need(full.Arm.Recipe), stages: ablation.Stages(full.Arm.Recipe)}
 	if r.cfg.Devices.Unsure(gpu.KindGPU) {
-		return want, nil // whether there are GPUs is not known yet
+		return n, nil // whether there are GPUs is not known yet
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.wants == nil {
-		q.wants = make(map[armKey]gpu.Request)
+	if q.needs == nil {
+		q.needs = make(map[armKey]need)
 	}
-	q.wants[key] = want
-	return want, nil
+	q.needs[key] = n
+	return n, nil
 }
 
 // A QueueItem is one queued run as the pages show it.
@@ -155,6 +202,7 @@ func (r *Runner) foresee(ctx context.Context, items []QueueItem) {
 		}
 	}
 	studies := make(map[ablation.StudyID]string)
+	making := r.stages.now()
 	for i := range items[:min(len(items), mostEstimated)] {
 		it := &items[i]
 		it.Takes = r.estimates.mean(&it.QueuedRun)
@@ -168,10 +216,14 @@ func (r *Runner) foresee(ctx context.Context, items []QueueItem) {
 		if it.Hold != "" || why != "" {
 			continue
 		}
-		want, err := r.queue.need(ctx, r, &it.QueuedRun)
+		n, err := r.queue.need(ctx, r, it.Study, it.Arm, it.ID)
 		if err != nil {
 			return
 		}
+		if waitsFor(making, n.stages, it.Seed) != "" {
+			continue // when the other has made it cannot be told
+		}
+		want := n.want
 		var can []string
 		for _, d := range devices {
 			if _, known := until[d.ID]; known && want.Fits(d) {

@@ -79,6 +79,7 @@ type Runner struct {
 	queue     queue
 	estimates estimates
 	saved     saved
+	stages    stages
 	hook      *hook
 
 	rootOnce sync.Once
@@ -131,10 +132,10 @@ func New(c Config) (*Runner, error) {
 	return &Runner{
 		cfg: c, store: c.Store, writer: c.Store.RunWriter(), log: c.Logger.With("component", "runner"),
 		wake: make(chan struct{}, 1), free: freeBytes,
-		saved: saved{path: filepath.Join(data, savedFile)},
-		hook:  newHook(c.Settings.Webhook, c.Logger),
-		live:  make(map[ablation.RunID]*life),
-		lost:  make(map[ablation.RunID]*lostRun), handed: make(map[ablation.RunID]string),
+		saved: saved{path: filepath.Join(data, savedFile)}, stages: stages{data: data},
+		hook: newHook(c.Settings.Webhook, c.Logger),
+		live: make(map[ablation.RunID]*life),
+		lost: make(map[ablation.RunID]*lostRun), handed: make(map[ablation.RunID]string),
 	}, nil
 }
 
@@ -147,6 +148,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer r.lives.Wait()
 	r.lives.Go(func() { r.cfg.Devices.Run(ctx) })
 	r.lives.Go(func() { r.hook.run(ctx) })
+	r.lives.Go(func() { r.recallStages(ctx) })
 	before := r.saved.get()
 	r.cfg.Devices.Name(before.Names)
 	r.cfg.Devices.PutAway(before.Quarantined)
@@ -181,6 +183,7 @@ func (r *Runner) Launch(ctx context.Context, st ablation.Study, source string) (
 	if err != nil {
 		return ablation.StudyRecord{}, nil, fmt.Errorf("launch study: %w", err)
 	}
+	r.queue.added(runs)
 	r.log.Info("study launched", "study", rec.ID, "runs", len(runs))
 	for _, run := range runs {
 		r.cfg.Publish(store.Commit{Run: run})

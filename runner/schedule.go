@@ -82,12 +82,13 @@ type pass struct {
 	arms    map[armKey]*armPass
 	active  map[ablation.StudyID]int
 	waiting map[ablation.RunID]string
-	room    int // runs that a launcher with a queue of its own still takes; below 0 = no such launcher
+	making  map[ablation.Stage]ablation.RunID // shared stages that live runs make now
+	room    int                               // runs that a launcher with a queue of its own still takes; below 0 = no such launcher
 }
 
 // armPass is what a pass knows of an arm's runs, which all want the same.
 type armPass struct {
-	want    gpu.Request
+	need
 	most    time.Duration
 	blocked string // why none of them can start in this pass: devices only become fewer in it
 }
@@ -102,7 +103,7 @@ func (r *Runner) newPass(queued []store.QueuedRun) *pass {
 	now := time.Now()
 	p := &pass{
 		r: r, studies: make(map[ablation.StudyID]*studyPass), arms: make(map[armKey]*armPass), active: make(map[ablation.StudyID]int),
-		waiting: make(map[ablation.RunID]string, len(queued)), room: -1,
+		waiting: make(map[ablation.RunID]string, len(queued)), making: r.stages.now(), room: -1,
 	}
 	r.mu.Lock()
 	for _, l := range r.live {
@@ -138,12 +139,18 @@ func (p *pass) consider(ctx context.Context, q *store.QueuedRun) error {
 	}
 	arm := p.arms[armKey{q.Study, q.Arm}]
 	if arm == nil {
-		want, err := p.r.queue.need(ctx, p.r, q)
+		n, err := p.r.queue.need(ctx, p.r, q.Study, q.Arm, q.ID)
 		if err != nil {
 			return err
 		}
-		arm = &armPass{want: want, most: p.r.estimates.most(q)}
+		arm = &armPass{need: n, most: p.r.estimates.most(q)}
 		p.arms[armKey{q.Study, q.Arm}] = arm
+	}
+	if len(p.making) > 0 {
+		if why := waitsFor(p.making, arm.stages, q.Seed); why != "" {
+			p.waiting[q.ID] = why
+			return nil
+		}
 	}
 	if arm.blocked != "" {
 		p.waiting[q.ID] = arm.blocked
@@ -169,15 +176,20 @@ func (p *pass) consider(ctx context.Context, q *store.QueuedRun) error {
 			return nil
 		}
 	}
-	return p.start(ctx, q, study, arm.want, lease)
+	return p.start(ctx, q, study, arm.need, lease)
 }
 
-func (p *pass) start(ctx context.Context, q *store.QueuedRun, study *studyPass, want gpu.Request, lease gpu.Lease) error {
+func (p *pass) start(ctx context.Context, q *store.QueuedRun, study *studyPass, n need, lease gpu.Lease) error {
 	run, err := p.r.store.Run(ctx, q.ID)
-	if err == nil {
-		err = p.r.start(ctx, run, study.rec.Study.Name, want, lease)
-	} else {
+	switch {
+	case err != nil:
 		p.r.cfg.Devices.Release(lease)
+	case run.State != ablation.Queued: // the copy of the queue is wrong
+		p.r.cfg.Devices.Release(lease)
+		p.r.queue.changed()
+		return nil
+	default:
+		err = p.r.start(ctx, run, study.rec.Study.Name, n.want, lease)
 	}
 	switch {
 	case errors.Is(err, ablation.ErrConflict): // stopped a moment ago
@@ -186,6 +198,9 @@ func (p *pass) start(ctx context.Context, q *store.QueuedRun, study *studyPass, 
 		return err
 	}
 	p.room--
+	if len(n.stages) > 0 {
+		p.making = p.r.stages.now()
+	}
 	p.active[q.Study]++
 	study.held = held(study.rec, p.active[q.Study])
 	return nil
@@ -227,6 +242,7 @@ func (r *Runner) start(ctx context.Context, run ablation.Run, study string, want
 		return fmt.Errorf("launch run %d: it is followed already: %w", run.ID, ablation.ErrConflict)
 	}
 	l.study, l.want, l.lease = study, want, lease
+	r.begins(run)
 	now := time.Now()
 	moved, err := r.move(ctx, run.ID, ablation.EvLaunch, func(run *ablation.Run) {
 		run.Attempt++

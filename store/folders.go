@@ -62,6 +62,7 @@ type stateFile struct {
 	Attempt   int            `json:"attempt"`
 	Device    string         `json:"device,omitempty"`
 	Priority  int            `json:"priority,omitempty"`
+	Place     int64          `json:"place,omitempty"`
 	Hold      string         `json:"hold,omitempty"`
 	ReadyAt   time.Time      `json:"ready_at,omitzero"`
 	QueuedAt  time.Time      `json:"queued_at"`
@@ -74,7 +75,7 @@ type stateFile struct {
 func (s *Store) saveState(r ablation.Run) error {
 	err := writeJSON(filepath.Join(s.RunDir(r.ID), "state.json"), stateFile{
 		State: r.State, Cause: r.Cause, Attempt: r.Attempt, Device: r.Device,
-		Priority: r.Priority, Hold: r.Hold, ReadyAt: r.ReadyAt,
+		Priority: r.Priority, Place: r.Place, Hold: r.Hold, ReadyAt: r.ReadyAt,
 		QueuedAt: r.QueuedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt,
 	}, true)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,12 +1,15 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"alidade/ablation"
@@ -18,35 +21,52 @@ type QueuedRun struct {
 	ID       ablation.RunID
 	Study    ablation.StudyID
 	Arm      int
+	Seed     uint64
 	Priority int
+	Place    int64 // among equals, as a person put it; 0 = by age
 	Hold     string
 	Attempt  int // attempts so far
 	ReadyAt  time.Time
 	QueuedAt time.Time
 }
 
-// Queued returns the queued runs as the queue orders them: larger priority
-// first, then the one that waits longer, then the smaller id.
-func (s *Store) Queued(ctx context.Context) ([]QueuedRun, error) {
+// Rank orders runs of equal priority: the smaller starts first. It is where a
+// person put the run, else its age, then its id.
+func (q *QueuedRun) Rank() int64 {
+	if q.Place != 0 {
+		return q.Place
+	}
+	return millis(q.QueuedAt)<<20 | int64(q.ID)&(1<<20-1)
+}
+
+// Before reports whether q starts before o: larger priority first, then the
+// smaller rank.
+func (q *QueuedRun) Before(o *QueuedRun) int {
+	return cmp.Or(cmp.Compare(o.Priority, q.Priority), cmp.Compare(q.Rank(), o.Rank()), cmp.Compare(q.ID, o.ID))
+}
+
+// Queued returns the queued runs whose id is above after, in the order of
+// [QueuedRun.Before].
+func (s *Store) Queued(ctx context.Context, after ablation.RunID) ([]QueuedRun, error) {
 	rows, err := s.read.QueryContext(ctx, `
-		SELECT id, study, arm, priority, hold, attempt, ready_at, queued_at
+		SELECT id, study, arm, seed, priority, place, hold, attempt, ready_at, queued_at
 		FROM runs
-		WHERE state = 'queued'
-		ORDER BY priority DESC, queued_at, id`)
+		WHERE +state = 'queued' AND id > ?`, after)
 	out := []QueuedRun{}
 	err = each(rows, err, func() error {
 		var q QueuedRun
-		var ready, queued int64
-		err := rows.Scan(&q.ID, &q.Study, &q.Arm, &q.Priority, &q.Hold, &q.Attempt, &ready, &queued)
-		q.ReadyAt, q.QueuedAt = fromMillis(ready), fromMillis(queued)
+		var seed, ready, queued int64
+		err := rows.Scan(&q.ID, &q.Study, &q.Arm, &seed, &q.Priority, &q.Place, &q.Hold, &q.Attempt, &ready, &queued)
+		q.Seed, q.ReadyAt, q.QueuedAt = uint64(seed), fromMillis(ready), fromMillis(queued)
 		out = append(out, q)
 		return err
 	})
+	slices.SortFunc(out, func(a, b QueuedRun) int { return a.Before(&b) })
 	return out, s.wrap("read the queue", err)
 }
 
-// PlanVersion changes whenever runs were added or a study was changed: with
-// that and the moves, a copy of the queue can be kept.
+// PlanVersion changes whenever runs were added: with that and the moves, a copy
+// of the queue can be kept. Ids of added runs are above all earlier ones.
 func (s *Store) PlanVersion() int64 { return s.plans.Load() }
 
 // A Pace is how long the succeeded runs of an arm took.
@@ -80,7 +100,7 @@ func (s *Store) Paces(ctx context.Context) ([]Pace, error) {
 	return out, s.wrap("read how long runs took", err)
 }
 
-// Order changes what orders a run in the queue: priority, hold and the time
+// Order changes what orders a run in the queue: priority, place, hold and the time
 // before which it may not start. Other changes are not stored. It returns
 // ErrConflict, and changes nothing, when the run has ended.
 func (w *RunWriter) Order(ctx context.Context, id ablation.RunID, change func(*ablation.Run)) (ablation.Run, error) {
@@ -95,7 +115,7 @@ func (w *RunWriter) Order(ctx context.Context, id ablation.RunID, change func(*a
 		}
 		changed := r
 		change(&changed)
-		r.Priority, r.Hold, r.ReadyAt = changed.Priority, changed.Hold, changed.ReadyAt
+		r.Priority, r.Place, r.Hold, r.ReadyAt = changed.Priority, changed.Place, changed.Hold, changed.ReadyAt
 		r = asStored(r)
 		if err := updateRun(ctx, tx, r); err != nil {
 			return err
@@ -103,6 +123,38 @@ func (w *RunWriter) Order(ctx context.Context, id ablation.RunID, change func(*a
 		return w.s.saveState(r)
 	})
 	return r, err
+}
+
+// A Made is an artifact and the run that made it.
+type Made struct {
+	Kind, Path string // Path may be relative to the data folder
+	Run        ablation.RunID
+	Study      ablation.StudyID
+	Arm        int
+	Seed       uint64
+}
+
+// Made lists the artifacts of the kinds with their makers, as far as these are
+// still stored.
+func (s *Store) Made(ctx context.Context, kinds ...string) ([]Made, error) {
+	list, err := json.Marshal(kinds)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.read.QueryContext(ctx, `
+		SELECT DISTINCT a.kind, a.path, r.id, r.study, r.arm, r.seed
+		FROM artifacts a JOIN runs r ON r.id = a.maker
+		WHERE a.kind IN (SELECT value FROM json_each(?))`, string(list))
+	out := []Made{}
+	err = each(rows, err, func() error {
+		var m Made
+		var seed int64
+		err := rows.Scan(&m.Kind, &m.Path, &m.Run, &m.Study, &m.Arm, &seed)
+		m.Seed = uint64(seed)
+		out = append(out, m)
+		return err
+	})
+	return out, s.wrap("list what was made", err)
 }
 
 // noticesFile holds the alerts that belong to no run, in the data folder.

@@ -21,7 +21,7 @@ func TestQueueOrder(t *testing.T) {
 	w := s.RunWriter()
 	order := func() []ablation.RunID {
 		t.Helper()
-		queued, err := s.Queued(t.Context())
+		queued, err := s.Queued(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,9 +35,9 @@ func TestQueueOrder(t *testing.T) {
 		t.Errorf("order = %v, priority %d; want by age, the study's priority", got, runs[0].Priority)
 	}
 	r, err := w.Order(t.Context(), 3, func(r *ablation.Run) {
-		r.Priority, r.Hold, r.ReadyAt, r.State = 7, "paused", time.UnixMilli(5), ablation.Failed
+		r.Priority, r.Place, r.Hold, r.ReadyAt, r.State = 7, 9, "paused", time.UnixMilli(5), ablation.Failed
 	})
-	if err != nil || r.Priority != 7 || r.Hold != "paused" || r.State != ablation.Queued {
+	if err != nil || r.Priority != 7 || r.Place != 9 || r.Hold != "paused" || r.State != ablation.Queued {
 		t.Errorf("Order = %+v, %v; want priority and hold changed, the state not", r, err)
 	}
 	if got := order(); !slices.Equal(got, []ablation.RunID{3, 1, 2, 4}) {
@@ -57,7 +57,7 @@ func TestRebuildKeepsOrderNoticesAndReadings(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := s.RunWriter()
-	if _, err := w.Order(t.Context(), 2, func(r *ablation.Run) { r.Priority, r.Hold = 3, "paused" }); err != nil {
+	if _, err := w.Order(t.Context(), 2, func(r *ablation.Run) { r.Priority, r.Place, r.Hold = 3, 17, "paused" }); err != nil {
 		t.Fatal(err)
 	}
 	c, err := w.Notice(t.Context(), trainer.Alert{Level: "bad", Code: "disk-low", Text: "full"})

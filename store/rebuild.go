@@ -241,7 +241,7 @@ func (rb *rebuilder) stand(r *ablation.Run, last ablation.Attempt) error {
 	switch {
 	case err == nil:
 		r.State, r.Cause, r.Device = f.State, f.Cause, f.Device
-		r.Priority, r.Hold, r.ReadyAt = f.Priority, f.Hold, f.ReadyAt
+		r.Priority, r.Place, r.Hold, r.ReadyAt = f.Priority, f.Place, f.Hold, f.ReadyAt
 		r.Attempt = max(r.Attempt, f.Attempt)
 		r.QueuedAt, r.StartedAt, r.EndedAt = f.QueuedAt, f.StartedAt, f.EndedAt
 	case !errors.Is(err, fs.ErrNotExist):

@@ -24,7 +24,7 @@ type RunFilter struct {
 	Offset int
 }
 
-const runColumns = `id, study, arm, seed, state, cause, attempt, phase, step, total_steps, device, priority, hold, ready_at, queued_at, started_at, ended_at, heard_at`
+const runColumns = `id, study, arm, seed, state, cause, attempt, phase, step, total_steps, device, priority, place, hold, ready_at, queued_at, started_at, ended_at, heard_at`
 
 // Runs returns the runs that f picks, by id. The maps and slices in their arms
 // are shared: do not change them.
@@ -93,7 +93,7 @@ func scanRun(row scanner) (ablation.Run, error) {
 	var r ablation.Run
 	var seed, ready, queued, started, ended, heard int64
 	err := row.Scan(&r.ID, &r.Study, &r.Arm.Index, &seed, &r.State, &r.Cause, &r.Attempt, &r.Phase, &r.Step,
-		&r.TotalSteps, &r.Device, &r.Priority, &r.Hold, &ready, &queued, &started, &ended, &heard)
+		&r.TotalSteps, &r.Device, &r.Priority, &r.Place, &r.Hold, &ready, &queued, &started, &ended, &heard)
 	r.Seed = uint64(seed)
 	r.ReadyAt = fromMillis(ready)
 	r.QueuedAt, r.StartedAt, r.EndedAt, r.HeardAt = fromMillis(queued), fromMillis(started), fromMillis(ended), fromMillis(heard)
@@ -105,10 +105,10 @@ func updateRun(ctx context.Context, tx *sql.Tx, r ablation.Run) error {
 	_, err := tx.ExecContext(ctx, `
 		UPDATE runs
 		SET state = ?, cause = ?, attempt = ?, phase = ?, step = ?, total_steps = ?, device = ?,
-		    priority = ?, hold = ?, ready_at = ?, queued_at = ?, started_at = ?, ended_at = ?, heard_at = ?
+		    priority = ?, place = ?, hold = ?, ready_at = ?, queued_at = ?, started_at = ?, ended_at = ?, heard_at = ?
 		WHERE id = ?`,
 		r.State, r.Cause, r.Attempt, r.Phase, r.Step, r.TotalSteps, r.Device,
-		r.Priority, r.Hold, millis(r.ReadyAt), millis(r.QueuedAt), millis(r.StartedAt), millis(r.EndedAt), millis(r.HeardAt), r.ID)
+		r.Priority, r.Place, r.Hold, millis(r.ReadyAt), millis(r.QueuedAt), millis(r.StartedAt), millis(r.EndedAt), millis(r.HeardAt), r.ID)
 	return err
 }
 

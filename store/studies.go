@@ -102,7 +102,6 @@ func (s *Store) SetStudyArchived(ctx context.Context, id ablation.StudyID, archi
 }
 
 func (s *Store) changeStudy(ctx context.Context, what string, id ablation.StudyID, change func(*ablation.StudyRecord)) error {
-	defer s.plans.Add(1)
 	return s.transact(ctx, what, func(tx *sql.Tx) error {
 		rec, err := readStudy(ctx, tx, id)
 		if err != nil {

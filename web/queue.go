@@ -74,7 +74,7 @@ func (s *site) readQueue(ctx context.Context) (waits, error) {
 			return q, fmt.Errorf("read queue: %w", err)
 		}
 	} else {
-		stored, err := s.Store.Queued(ctx)
+		stored, err := s.Store.Queued(ctx, 0)
 		if err != nil {
 			return q, fmt.Errorf("read queue: %w", err)
 		}

@@ -33,7 +33,7 @@ func (f *fakeQueue) did(format string, a ...any) error {
 func (f *fakeQueue) Status() QueueStatus { return f.status }
 
 func (f *fakeQueue) Waiting(ctx context.Context) ([]Waiting, error) {
-	queued, err := f.store.Queued(ctx)
+	queued, err := f.store.Queued(ctx, 0)
 	out := make([]Waiting, len(queued))
 	for i, q := range queued {
 		out[i] = Waiting{Run: q.ID, Study: q.Study, Priority: q.Priority, Hold: q.Hold, Reason: "waits for 4 GPUs of 80 GiB: 2 free"}
@@ -74,12 +74,12 @@ func (f *fakeQueue) SetPriority(ctx context.Context, id ablation.RunID, p int) e
 }
 
 func (f *fakeQueue) MoveFirst(ctx context.Context, id ablation.RunID) error {
-	queued, err := f.store.Queued(ctx)
+	queued, err := f.store.Queued(ctx, 0)
 	return errors.Join(err, f.SetPriority(ctx, id, queued[0].Priority+1))
 }
 
 func (f *fakeQueue) MoveLast(ctx context.Context, id ablation.RunID) error {
-	queued, err := f.store.Queued(ctx)
+	queued, err := f.store.Queued(ctx, 0)
 	return errors.Join(err, f.SetPriority(ctx, id, queued[len(queued)-1].Priority-1))
 }
 
