@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"alidade/templates"
@@ -37,7 +38,10 @@ func stripOf(t *trainer.Trajectory, m measure, failedTurns map[int]bool) *templa
 		Caption: "solid = written by the policy; hatched = observation, not in the loss, drawn at 1/7 width; this trainer gave no entropy",
 		Aria:    "Tokens of each turn in order",
 	}
-	const rest = "; hatched = observation, not in the loss, drawn at 1/7 width; numbers = turns; ▾ injected failure; ◦ branch"
+	rest := "; hatched = observation, not in the loss, drawn at 1/7 width; numbers = turns; ▾ injected failure"
+	if slices.ContainsFunc(t.Turns, func(turn trainer.Turn) bool { return turn.Branch }) {
+		rest += "; ◦ the episode was forked here"
+	}
 	switch {
 	case m.by == byAdvantage:
 		v.Title = "Advantage by token"
