@@ -12,19 +12,25 @@ type codec struct {
 	city  [CityTokens]int // token → city
 	label map[int]Token   // city → token
 
-	ids  [IDTokens]int // order in which ids are given out
+	ids  []int // order in which ids are given out
 	next int
-	id   map[int]int   // row → id
-	row  [IDTokens]int // id → row, -1 = never shown
+	id   map[int]int // row → id
+	row  []int       // id → row, -1 = never shown
 	org  int
+
+	num    numbering // of the long language
+	states [stateTokens]int
 }
 
-// newCodec labels q's cities and ten others. The labelling depends on seed
-// and the cities only.
+// newCodec labels q's cities and others, twelve in all. The labelling depends
+// on seed and the cities only.
 func (w *World) newCodec(q *Query, seed uint64) *codec {
 	r := Rand(seed, forLabels)
 	c := &codec{w: w, label: make(map[int]Token, CityTokens), id: make(map[int]int, 24), org: q.org}
 	chosen := []int{q.org, q.dest}
+	if w.long() {
+		chosen = c.labelStates(q, r.IntN(2) == 0)
+	}
 	for len(chosen) < CityTokens {
 		city := r.IntN(len(w.cities))
 		fresh := true
@@ -39,7 +45,8 @@ func (w *World) newCodec(q *Query, seed uint64) *codec {
 		c.city[at] = chosen[i]
 		c.label[chosen[i]] = tok(tokCity, at)
 	}
-	copy(c.ids[:], r.Perm(IDTokens))
+	c.ids = r.Perm(w.idTokens())
+	c.row = make([]int, len(c.ids))
 	for i := range c.row {
 		c.row[i] = -1
 	}
@@ -52,7 +59,7 @@ func (c *codec) show(row int) Token {
 	if id, ok := c.id[row]; ok {
 		return tok(TokID, id)
 	}
-	id := c.ids[c.next%IDTokens]
+	id := c.ids[c.next%len(c.ids)]
 	c.next++
 	if old := c.row[id]; old >= 0 {
 		delete(c.id, old)
@@ -63,8 +70,15 @@ func (c *codec) show(row int) Token {
 
 // prompt encodes the query.
 func (c *codec) prompt(q *Query) []Token {
-	p := []Token{c.label[q.org], c.label[q.dest], tok(tokDate, q.out), tok(tokDate, q.back), tok(tokPeople, q.People-1),
-		tok(tokBudget, q.budgetStep()), tok(tokRoomWish, q.room), tok(tokRuleWish, q.rule), tok(tokRideWish, q.ride)}
+	if c.w.long() {
+		return c.longPrompt(q)
+	}
+	return append([]Token{c.label[q.org], c.label[q.dest], tok(tokDate, q.out), tok(tokDate, q.back)}, q.wishes()...)
+}
+
+// wishes is what the second half of a prompt says, up to its end.
+func (q *Query) wishes() []Token {
+	p := []Token{tok(tokPeople, q.People-1), tok(tokBudget, q.budgetStep()), tok(tokRoomWish, q.room), tok(tokRuleWish, q.rule), tok(tokRideWish, q.ride)}
 	for i := range wishCuisine {
 		if i < len(q.cuisines) {
 			p = append(p, tok(tokCuisine, q.cuisines[i]))
@@ -87,6 +101,8 @@ var arity = [5][]family{
 // encodeCall writes a call as tokens.
 func (c *codec) encodeCall(k call) []Token {
 	switch k.tool {
+	case toolCities:
+		return []Token{tokToolCities, c.stateLabel(k.a)}
 	case toolFlight:
 		return []Token{tok(TokTool, k.tool), c.label[k.a], c.label[k.b], tok(tokDate, k.date)}
 	case toolDistance:
@@ -98,8 +114,10 @@ func (c *codec) encodeCall(k call) []Token {
 // decodeCall reads what encodeCall wrote; the tokens must be of the right
 // families.
 func (c *codec) decodeCall(t []Token) call {
-	k := call{tool: int(t[0] - TokTool)}
+	k := call{tool: c.toolOf(t[0])}
 	switch k.tool {
+	case toolCities:
+		k.a = c.states[t[1]-tokState]
 	case toolFlight:
 		k.a, k.b, k.date = c.city[t[1]-tokCity], c.city[t[2]-tokCity], int(t[3]-tokDate)
 	case toolDistance:
@@ -117,6 +135,8 @@ func (c *codec) result(k call) []Token {
 	}
 	var rows []int
 	switch k.tool {
+	case toolCities:
+		return c.cityWords(k.a)
 	case toolDistance:
 		rd := c.w.road(k.a, k.b)
 		if !rd.ok {
@@ -156,6 +176,9 @@ func (c *codec) result(k call) []Token {
 // key is the token that stands before a row's id, in results and in plans:
 // what the row is picked by.
 func (c *codec) key(r *row) Token {
+	if c.w.long() {
+		return c.longKey(r)
+	}
 	switch r.kind {
 	case kindFlight:
 		if r.from == c.org {
@@ -170,8 +193,12 @@ func (c *codec) key(r *row) Token {
 	return tok(tokSight, r.level)
 }
 
-// isKey says whether t can stand before the id in a slot of this kind.
+// isKey says whether t can stand before the id in a slot of this kind, in
+// either language.
 func isKey(slot int, t Token) bool {
+	if isLongKey(slot, t) {
+		return true
+	}
 	switch slot {
 	case slotRide:
 		return in(t, tokFareOut, 2*PriceLevels)
@@ -184,16 +211,19 @@ func isKey(slot int, t Token) bool {
 }
 
 // encodePlan writes picks as tokens: label, key, id for each; a drive or a
-// taxi ride is a word after its label.
+// taxi ride is a word after its label, and the city it goes to in a longer trip.
 func (c *codec) encodePlan(picks []pickOf) []Token {
 	out := []Token{TokPlan}
 	for _, p := range picks {
-		out = append(out, tok(tokSlot, p.slot))
-		switch p.row {
-		case rideDrive:
+		out = append(out, slotToken(p.slot))
+		switch {
+		case p.row == rideDrive:
 			out = append(out, tokMode+modeDrive)
-		case rideTaxi:
+		case p.row == rideTaxi:
 			out = append(out, tokMode+modeTaxi)
+		case p.row < 0:
+			city, mode := driven(p.row)
+			out = append(out, tok(tokMode, mode), c.label[city])
 		default:
 			out = append(out, c.key(&c.w.rows[p.row]), c.show(p.row))
 		}

@@ -14,7 +14,8 @@ type Query struct {
 	travel.Query
 	Key string // travel.Query.Hash: names the query across arms and seeds
 
-	org, dest  int
+	org, dest  int // dest: of three-day trips
+	state      int // of longer ones
 	out, back  int // dates
 	room, rule int
 	ride       int
@@ -68,7 +69,7 @@ const maxDraws = 20_000
 
 func (w *World) distinct(r *rand.Rand, level int, budgetFactor float64, seen map[string]bool) (*Query, error) {
 	for range maxDraws {
-		q := w.draw(r, level, budgetFactor)
+		q := w.drawAny(r, level, budgetFactor)
 		if q == nil || seen[q.Key] {
 			continue
 		}
@@ -80,6 +81,14 @@ func (w *World) distinct(r *rand.Rand, level int, budgetFactor float64, seen map
 	}
 	return nil, fmt.Errorf("no solvable new %s query in %d draws: raise environment.budget_factor (%g) or environment.cities (%d), or ask for fewer queries",
 		Levels[level], maxDraws, budgetFactor, len(w.cities))
+}
+
+// drawAny draws a query of the world's trips.
+func (w *World) drawAny(r *rand.Rand, level int, budgetFactor float64) *Query {
+	if w.long() {
+		return w.drawLong(r, level, budgetFactor)
+	}
+	return w.draw(r, level, budgetFactor)
 }
 
 // draw samples the elements of a query (the distribution of the benchmark's
@@ -214,13 +223,16 @@ func (w *World) budget(q *Query) (float64, bool) {
 }
 
 type stat struct {
-	n        int
-	sum, low float64
+	n              int
+	sum, low, high float64
 }
 
 func (s *stat) add(x float64) {
 	if s.n == 0 || x < s.low {
 		s.low = x
+	}
+	if s.n == 0 || x > s.high {
+		s.high = x
 	}
 	s.n++
 	s.sum += x
@@ -234,6 +246,11 @@ func (w *World) fill(q *Query) {
 	for d := range days {
 		q.Dates = append(q.Dates, w.dates[q.out+d])
 	}
+	q.wish()
+}
+
+// wish writes the wishes as the benchmark's fields.
+func (q *Query) wish() {
 	q.Wish = travel.Constraints{HouseRule: ruleWishes[q.rule], RoomType: roomWishes[q.room], Transportation: rideWishes[q.ride]}
 	for _, c := range q.cuisines {
 		q.Wish.Cuisine = append(q.Wish.Cuisine, cuisineWords[c])
@@ -285,10 +302,12 @@ func describe(r *rand.Rand, q *Query) string {
 	if q.People > 1 {
 		who = fmt.Sprintf("We are %d people", q.People)
 	}
-	switch r.IntN(3) {
-	case 0:
+	switch way := r.IntN(3); {
+	case q.Days > days:
+		b.WriteString(q.opening(way, who))
+	case way == 0:
 		fmt.Fprintf(&b, "Please plan a 3-day trip from %s to %s, from %s to %s. %s", q.Org, q.Dest, q.Dates[0], q.Dates[2], who)
-	case 1:
+	case way == 1:
 		fmt.Fprintf(&b, "I need a 3-day itinerary: leaving %s on %s, visiting %s, back home on %s. %s", q.Org, q.Dates[0], q.Dest, q.Dates[2], who)
 	default:
 		fmt.Fprintf(&b, "Could you arrange three days in %s for me, %s to %s, starting in %s? %s", q.Dest, q.Dates[0], q.Dates[2], q.Org, who)

@@ -15,8 +15,8 @@ type SessionConfig struct {
 	Labels    uint64          // seed of the labelling
 	Failures  travel.Failures // zero: a clean environment
 	Profile   travel.Profile  // whose verdicts count; "" = strict
-	MaxTurns  int             // tool calls after which an episode without a plan ends; 0 = 12
-	MaxTokens int             // tokens, prompt included, after which an episode ends; 0 = 192
+	MaxTurns  int             // tool calls after which an episode without a plan ends; 0 = 12, more for longer trips
+	MaxTokens int             // tokens, prompt included, after which an episode ends; 0 = 192, more for longer trips
 	Think     int             // tokens an episode may spend on thoughts; 0 = none
 }
 
@@ -40,7 +40,7 @@ type Session struct {
 	injected int
 	picks    []pickOf
 	strange  map[int]Token // picks (by index) of ids that were never shown
-	filled   uint32        // slots
+	filled   uint64        // slots
 
 	done        bool
 	end         string
@@ -49,11 +49,12 @@ type Session struct {
 
 // NewSession opens an episode for q.
 func (w *World) NewSession(q *Query, cfg SessionConfig) *Session {
+	turns, tokens := Limits(w.days)
 	if cfg.MaxTurns == 0 {
-		cfg.MaxTurns = 12
+		cfg.MaxTurns = turns
 	}
 	if cfg.MaxTokens == 0 {
-		cfg.MaxTokens = 192
+		cfg.MaxTokens = max(tokens, 192)
 	}
 	if cfg.Profile == "" {
 		cfg.Profile = travel.Strict
@@ -66,7 +67,7 @@ func (w *World) NewSession(q *Query, cfg SessionConfig) *Session {
 }
 
 // Prompt returns the tokens the policy starts from.
-func (s *Session) Prompt() []Token { return s.script.Tokens[:PromptLen] }
+func (s *Session) Prompt() []Token { return s.script.Tokens[:s.w.PromptLen()] }
 
 // Script returns the episode so far.
 func (s *Session) Script() Script { return s.script }
@@ -114,6 +115,8 @@ func (s *Session) Feed(t Token) (observed []Token, done bool) {
 	}
 	s.script.say(true, t)
 	switch {
+	case int(t) >= s.w.VocabSize():
+		s.wrong(t, "a word of the language")
 	case s.thinks(t):
 	case s.inPlan:
 		s.plan(t)
@@ -163,16 +166,17 @@ func (s *Session) act(t Token) []Token {
 		switch {
 		case t == TokPlan:
 			s.inPlan = true
-		case in(t, TokTool, len(toolWords)):
+		case s.c.toolOf(t) >= 0:
 			s.turn = append(s.turn, t)
 		default:
 			s.wrong(t, "a tool or the plan")
 		}
 		return nil
 	}
-	want := arity[s.turn[0]-TokTool]
+	tool := s.c.toolOf(s.turn[0])
+	want := argsOf(tool)
 	if f := want[len(s.turn)-1]; !in(t, f.first, f.n) {
-		s.wrong(t, "an argument of "+toolWords[s.turn[0]-TokTool])
+		s.wrong(t, "an argument of "+toolName(tool))
 		return nil
 	}
 	s.turn = append(s.turn, t)
@@ -197,6 +201,8 @@ func (s *Session) call(k call) (kind string, rows int) {
 	city := func(i int) string { return s.w.cities[i].Name }
 	var seen trainer.Observed
 	switch k.tool {
+	case toolCities:
+		seen = s.ep.Search(travel.ToolCity, s.w.cities[s.w.members[k.a][0]].State, "", "")
 	case toolFlight:
 		seen = s.ep.Search(travel.ToolFlight, city(k.a), city(k.b), s.w.dates[k.date])
 	case toolDistance:
@@ -216,20 +222,23 @@ func (s *Session) call(k call) (kind string, rows int) {
 func (s *Session) plan(t Token) {
 	switch len(s.turn) {
 	case 0:
+		slot := slotOf(t)
 		switch {
 		case t == TokEnd:
 			s.finish(travel.EndAnswer, "")
-		case !in(t, tokSlot, slotTokens):
+		case slot < 0 || slot >= s.w.days*slotsPerDay:
 			s.wrong(t, "a slot or the end")
-		case s.filled>>(t-tokSlot)&1 == 1 && (t-tokSlot)%slotsPerDay != slotSight:
+		case s.filled>>slot&1 == 1 && slot%slotsPerDay != slotSight:
 			s.wrong(t, "a slot not yet filled")
 		default:
-			s.filled |= 1 << (t - tokSlot)
+			s.filled |= 1 << slot
 			s.turn = append(s.turn, t)
 		}
 	case 1:
-		slot := int(s.turn[0] - tokSlot)
+		slot := slotOf(s.turn[0])
 		switch {
+		case slot%slotsPerDay == slotRide && in(t, tokMode, 2) && s.w.long():
+			s.turn = append(s.turn, t) // the city it goes to follows
 		case slot%slotsPerDay == slotRide && in(t, tokMode, 2):
 			s.put(pickOf{slot, rideDrive - int(t-tokMode)})
 		case isKey(slot%slotsPerDay, t):
@@ -238,7 +247,11 @@ func (s *Session) plan(t Token) {
 			s.wrong(t, "a key for "+slotWords[slot%slotsPerDay])
 		}
 	default:
-		if !in(t, TokID, IDTokens) {
+		if mode := s.turn[1]; in(mode, tokMode, 2) {
+			s.driveTo(t, int(mode-tokMode))
+			return
+		}
+		if !IsID(t) {
 			s.wrong(t, "an id")
 			return
 		}
@@ -249,8 +262,17 @@ func (s *Session) plan(t Token) {
 			}
 			s.strange[len(s.picks)] = t
 		}
-		s.put(pickOf{int(s.turn[0] - tokSlot), row})
+		s.put(pickOf{slotOf(s.turn[0]), row})
 	}
+}
+
+// driveTo takes the city that a drive of a longer trip goes to.
+func (s *Session) driveTo(t Token, mode int) {
+	if !in(t, tokCity, CityTokens) {
+		s.wrong(t, "a city to drive to")
+		return
+	}
+	s.put(pickOf{slotOf(s.turn[0]), driveTo(s.c.city[t-tokCity], mode)})
 }
 
 func (s *Session) put(p pickOf) {
@@ -277,7 +299,7 @@ func (s *Session) finish(end, formatError string) {
 // follows from the transport taken, so a plan that never flies home fails the
 // route check, as it should.
 func (s *Session) decode() []travel.Day {
-	out := make([]travel.Day, days)
+	out := make([]travel.Day, s.w.days)
 	at := s.q.org
 	for d := range out {
 		day := &out[d]
@@ -291,7 +313,7 @@ func (s *Session) decode() []travel.Day {
 				day.Transportation, at = s.ride(i, p, from)
 				continue
 			}
-			*field(day, p.slot%slotsPerDay) = s.item(i, p, *field(day, p.slot%slotsPerDay))
+			*field(day, p.slot%slotsPerDay) = s.item(i, p, *field(day, p.slot%slotsPerDay), at)
 		}
 		day.City = s.w.cities[at].Name
 		if at != from {
@@ -308,7 +330,11 @@ func field(d *travel.Day, slot int) *string {
 
 // ride writes the i-th pick as transport and returns where it ends.
 func (s *Session) ride(i int, p pickOf, from int) (string, int) {
-	if p.row == rideDrive || p.row == rideTaxi {
+	if p.row < rideTaxi {
+		to, mode := driven(p.row)
+		return s.drive(from, to, mode == modeTaxi), to
+	}
+	if p.row < 0 {
 		if t, strange := s.strange[i]; strange {
 			return "Flight Number: " + s.unseen(t), from
 		}
@@ -341,11 +367,15 @@ func (s *Session) drive(from, to int, taxi bool) string {
 	return fmt.Sprintf("%s, from %s to %s%s", word, s.w.cities[from].Name, s.w.cities[to].Name, cost)
 }
 
-// item writes the i-th pick as "Name, City"; attractions of a day add up.
-func (s *Session) item(i int, p pickOf, have string) string {
+// item writes the i-th pick as "Name, City"; attractions of a day add up. at is
+// where the traveller is.
+func (s *Session) item(i int, p pickOf, have string, at int) string {
 	var text string
 	if t, strange := s.strange[i]; strange {
-		text = s.unseen(t) + ", " + s.w.cities[s.q.dest].Name
+		if !s.w.long() {
+			at = s.q.dest
+		}
+		text = s.unseen(t) + ", " + s.w.cities[at].Name
 	} else {
 		r := &s.w.rows[p.row]
 		text = r.name + ", " + s.w.cities[r.city].Name

@@ -34,9 +34,12 @@ type Solution struct {
 }
 
 // Solve returns a cheapest plan that satisfies every wish, and whether it
-// keeps the budget. It is exact: the parts of a nano trip (ride, hotel, three
+// keeps the budget. For three days it is exact: the parts of a nano trip (ride, hotel, three
 // meals of day 2) do not interact except through the sum.
 func (w *World) Solve(q *Query) (Solution, bool) {
+	if w.long() {
+		return w.solveLong(q)
+	}
 	ride, rideCost := w.cheapestRide(q)
 	hotel, hotelCost := w.cheapestHotel(q)
 	meals, mealCost := w.cheapestMeals(q)
@@ -113,11 +116,11 @@ func (w *World) cheapest(rows []int) int {
 	return best
 }
 
-// validHotels returns the hotels of q's destination that satisfy its wishes
-// for two nights.
-func (w *World) validHotels(q *Query) []int {
+// validHotels returns the hotels of a city that satisfy q's wishes for two
+// nights.
+func (w *World) validHotels(q *Query, city int) []int {
 	var ok []int
-	for _, h := range w.hotels[q.dest] {
+	for _, h := range w.hotels[city] {
 		row := &w.rows[h]
 		if stayNights[row.stay/len(stayPeople)] <= days-1 && q.roomOK(row) && q.ruleOK(row) {
 			ok = append(ok, h)
@@ -126,9 +129,13 @@ func (w *World) validHotels(q *Query) []int {
 	return ok
 }
 
-func (w *World) cheapestHotel(q *Query) (int, float64) {
+func (w *World) cheapestHotel(q *Query) (int, float64) { return w.cheapestHotelIn(q, q.dest) }
+
+// cheapestHotelIn is the cheapest hotel of a city that satisfies q for two
+// nights, and what they cost; -1 if there is none.
+func (w *World) cheapestHotelIn(q *Query, city int) (int, float64) {
 	best, cost := -1, math.Inf(1)
-	for _, h := range w.validHotels(q) {
+	for _, h := range w.validHotels(q, city) {
 		if c := 2 * w.rows[h].price * q.units(&w.rows[h]); c < cost {
 			best, cost = h, c
 		}

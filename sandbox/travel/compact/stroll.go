@@ -49,7 +49,7 @@ func Recall(seed, stream uint64) Script {
 func (w *World) StrollScript(seed, stream uint64) Script {
 	r := Rand(seed, forStroll, stream, 1)
 	for {
-		if q := w.draw(r, r.IntN(len(Levels)), 0.5+r.Float64()); q != nil {
+		if q := w.drawAny(r, r.IntN(len(Levels)), 0.5+r.Float64()); q != nil {
 			return w.Write(w.Stroll(q, seed, stream), r.Uint64())
 		}
 	}
@@ -61,6 +61,9 @@ func (w *World) StrollScript(seed, stream uint64) Script {
 // It is what the base checkpoint learns last: reading, calling, copying, but
 // not what a good trip is.
 func (w *World) Stroll(q *Query, seed, stream uint64) Trace {
+	if w.long() {
+		return w.strollLong(q, seed, stream)
+	}
 	r := Rand(seed, forStroll, stream)
 	t := Trace{Query: q}
 	city := func(usual int) int {
@@ -84,20 +87,7 @@ func (w *World) Stroll(q *Query, seed, stream uint64) Trace {
 	r.Shuffle(len(menu), func(i, j int) { menu[i], menu[j] = menu[j], menu[i] })
 	t.calls = menu[:3+r.IntN(len(menu)-2)]
 	t.withFailures(r, expertFailures)
-	shown := map[kind][]int{}
-	for _, k := range t.calls {
-		switch {
-		case k.fail:
-		case k.tool == toolFlight:
-			shown[kindFlight] = append(shown[kindFlight], w.flightsOn(k.a, k.b, k.date)...)
-		case k.tool == toolHotels:
-			shown[kindHotel] = append(shown[kindHotel], w.hotels[k.a]...)
-		case k.tool == toolMeals:
-			shown[kindMeal] = append(shown[kindMeal], w.meals[k.a]...)
-		case k.tool == toolSights:
-			shown[kindSight] = append(shown[kindSight], w.sights[k.a]...)
-		}
-	}
+	shown := w.seen(t.calls)
 	for slot := range slotTokens {
 		if r.IntN(2) == 0 {
 			continue

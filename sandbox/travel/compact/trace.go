@@ -29,6 +29,9 @@ const expertFailures = 0.03
 // probability noise (but never by a repeated restaurant). Half of the traces
 // have a dinner on the first evening. Stream numbers the trace under seed.
 func (w *World) Expert(q *Query, noise float64, seed, stream uint64) Trace {
+	if w.long() {
+		return w.expertLong(q, noise, seed, stream)
+	}
 	r := Rand(seed, forExpert, stream)
 	t := Trace{Query: q}
 	failures := expertFailures
@@ -123,6 +126,9 @@ func (t *Trace) withFailures(r *rand.Rand, p float64) {
 // at random, repeats no restaurant, stays in one hotel and keeps the transport
 // wish. Its success is the floor a learned policy is read against.
 func (w *World) RandomLegal(q *Query, seed, stream uint64) Trace {
+	if w.long() {
+		return w.randomLong(q, seed, stream)
+	}
 	r := Rand(seed, forLegal, stream)
 	t := Trace{Query: q}
 	ride := [2]int{rideDrive, rideDrive}

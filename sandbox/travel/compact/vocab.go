@@ -152,18 +152,21 @@ func families() []family {
 		{tokMeal, PriceLevels, level("meal$")},
 		{tokSight, 8, list(sightWords[:])},
 		{tokSlot, slotTokens, func(i int) string {
-			return fmt.Sprintf("day%d-%s", i/slotsPerDay+1, slotWords[i%slotsPerDay])
+			return slotWord(i)
 		}},
 		{TokID, IDTokens, level("#")},
 	}
 }
 
-// Words returns the vocabulary, for people.
-func Words() []string { return append([]string(nil), words()...) }
+// Words returns the vocabulary of three-day trips, for people.
+func Words() []string { return append([]string(nil), words()[:VocabSize]...) }
+
+// LongWords returns the vocabulary of longer trips. It begins with [Words].
+func LongWords() []string { return append([]string(nil), words()...) }
 
 var words = sync.OnceValue(func() []string {
-	list := make([]string, VocabSize)
-	for _, f := range families() {
+	list := make([]string, LongVocabSize)
+	for _, f := range append(families(), longFamilies()...) {
 		for i := range f.n {
 			list[int(f.first)+i] = f.word(i)
 		}

@@ -78,15 +78,19 @@ type World struct {
 	sights  [][]int
 	roads   []road // from×cities + to
 	code    map[string]int
+
+	days, stops int     // of its trips
+	members     [][]int // state → cities; of longer trips only
+	stateOf     []int   // city → state
 }
 
-// NewWorld generates the nano world of a data seed.
+// NewWorld generates the nano world of a data seed, for trips of three days.
 func NewWorld(seed uint64, cities int) (*World, error) {
 	if cities < MinCities || cities > MaxCities {
 		return nil, fmt.Errorf("environment.cities: %d: a nano world has %d to %d cities", cities, MinCities, MaxCities)
 	}
 	r := Rand(seed, forWorld, uint64(cities))
-	w := &World{code: map[string]int{}}
+	w := &World{code: map[string]int{}, days: days, stops: 1}
 	for i, name := range cityNames(r, cities) {
 		w.cities = append(w.cities, travel.City{Name: name, State: states[i%max(3, cities/4)%len(states)]})
 		w.code[name] = i
