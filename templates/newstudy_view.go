@@ -103,6 +103,7 @@ type FieldView struct {
 	Changed          bool
 	Problem          string
 	Factor           string // "factor: SUM, MACRO"
+	Note             string // under the field
 }
 
 // OutlookView is what a launch would start.
@@ -113,7 +114,8 @@ type OutlookView struct {
 	More    string // "460 more arms"
 	Note    string // on the matrix
 	Advice  []AdviceView
-	Problem string // why there is nothing to see
+	Memory  *MemoryView // nil: not estimated
+	Problem string      // why there is nothing to see
 }
 
 // MatrixHead is a factor's column.
@@ -139,6 +141,27 @@ type ArmLevel struct {
 
 // AdviceView is something to weigh before launching; it never blocks.
 type AdviceView struct{ Icon, Title, Text string }
+
+// MemoryView draws what each device would hold against what it has.
+type MemoryView struct {
+	Bars      []MemoryBar
+	Limit     string // x of the device's memory
+	LimitText string
+	Over      bool
+	Note      string
+}
+
+// MemoryBar is one phase, its parts side by side.
+type MemoryBar struct {
+	Name, Total, Words string
+	Parts              []MemoryPart
+}
+
+// MemoryPart is one part; Shade is 1 to 5.
+type MemoryPart struct {
+	Name, X, W, Text string
+	Shade            int
+}
 
 // FileView is the study as a file.
 type FileView struct {

@@ -156,6 +156,11 @@ func (s *newStudy) show(w http.ResponseWriter, r *http.Request, status int, d dr
 		return err
 	}
 	form := formOf(d, past, fileBad)
+	offer(form.Groups, s.missingKinds(r.Context()))
+	if st, planned, _ := d.check(); len(planned) > 0 {
+		arms, _ := ablation.Arms(st)
+		s.preflight(r.Context(), arms, &form.Outlook)
+	}
 	if s.Runs == nil {
 		form.ReadOnly = errReadOnly.Text
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"os/exec"
 	"runtime"
@@ -18,11 +19,11 @@ func (s *site) routesSettings(r chi.Router) {
 
 // settingsPage says how this server is set up.
 func (s *site) settingsPage(w http.ResponseWriter, r *http.Request) error {
-	v := s.settingsView(exec.LookPath)
+	v := s.settingsView(r.Context(), exec.LookPath)
 	return s.render(w, r, http.StatusOK, templates.SettingsPage(s.view(r, "settings", "settings", "Settings"), v))
 }
 
-func (s *site) settingsView(look func(string) (string, error)) templates.SettingsView {
+func (s *site) settingsView(ctx context.Context, look func(string) (string, error)) templates.SettingsView {
 	dir := s.DataDir
 	if dir == "" {
 		dir = s.Store.Dir()
@@ -53,7 +54,7 @@ func (s *site) settingsView(look func(string) (string, error)) templates.Setting
 				{Label: "this server", Status: runs},
 			}},
 		},
-		Trainers: trainersFound(look),
+		Trainers: append(trainersFound(look), s.frameworks(ctx)...),
 	}
 }
 
@@ -82,4 +83,21 @@ func trainersFound(look func(string) (string, error)) []templates.TrainerRow {
 		{Name: "python3", What: "for trainers written in Python", Found: here("python3"), How: "examples/command.yaml"},
 		{Name: "nvidia-smi", What: "lists the GPUs of this machine", Found: here("nvidia-smi"), How: "GPUs become devices when it is found"},
 	}
+}
+
+// frameworks are the trainers of language models.
+func (s *site) frameworks(ctx context.Context) []templates.TrainerRow {
+	if s.Trainers == nil {
+		return nil
+	}
+	var rows []templates.TrainerRow
+	for _, t := range s.Trainers.Found(ctx) {
+		row := templates.TrainerRow{Name: t.Kind, What: t.What, Found: templates.Status{Kind: "ok", Word: t.Found}, How: "trainer.kind: " + t.Kind}
+		if !t.Ready {
+			row.Found = templates.Status{Kind: "queue", Word: orDash(t.Found)}
+			row.How = t.How
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }

@@ -63,6 +63,8 @@ type Config struct {
 	History *DeviceHistory  // nil: the devices page has no curves
 	Hub     *Hub            // nil: pages are not live
 
+	Trainers Trainers // nil: nothing is said about frameworks for language models
+
 	Token  string   // what a client must know; required unless NoAuth
 	NoAuth bool     // no token is asked for; the wiring allows it on loopback only
 	Hosts  []string // names beside loopback under which the server may be called
