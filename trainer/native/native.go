@@ -102,6 +102,7 @@ type Job struct {
 	Env      EnvServer
 	Steps    int64  // the last RL step of this stage
 	Resume   string // native checkpoint to go on from; "" = none
+	Out      string // SFT: where the trained model goes, absolute, exists; what lies beside it stays when the run is cut short
 }
 
 // Data are the files that the driver has written from the recipe's queries;
@@ -128,7 +129,9 @@ type EnvServer struct {
 	Open func(split, task string, seed uint64, rollout int) (*travel.Episode, error)
 }
 
-// A Plan says what to start, and where to look for what it does.
+// A Plan says what to start, and where to look for what it does. A plan
+// without Argv says that the framework has no such stage. What the process
+// prints goes to stdout.log and stderr.log in Job.Dir.
 type Plan struct {
 	Files map[string][]byte // written into Job.Dir before the start, by relative path, mode 0600
 	Argv  []string
