@@ -127,6 +127,10 @@ type EnvServer struct {
 	// whose rollouts this program plays itself (a gateway in the trainer).
 	// split "" finds the task wherever it stands.
 	Open func(split, task string, seed uint64, rollout int) (*travel.Episode, error)
+	// Record takes such an episode when it is finished and paid, as one that
+	// the server has scored: what the trainer says of it later is told under
+	// its ID. Phase is rl or eval, Step the step that it is for.
+	Record func(trainer.Trajectory)
 }
 
 // A Plan says what to start, and where to look for what it does. A plan
