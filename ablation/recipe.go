@@ -91,6 +91,8 @@ type Algorithm struct {
 	ClipC           float64 `json:"clip_ratio_c,omitempty"`            // dual clip: bounds the loss of bad rollouts at c·|A|; 0 = off
 	LossScale       float64 `json:"loss_scale_factor,omitempty"`       // divisor of seq-mean-token-sum-norm; 0 = environment.max_tokens
 	EntropyCoeff    float64 `json:"entropy_coeff,omitempty"`           // entropy bonus in the loss
+	EntropyTarget   float64 `json:"entropy_target,omitempty"`          // nats a token; the bonus adapts to hold it; 0 = a constant bonus
+	EntropyDelta    float64 `json:"entropy_target_delta,omitempty"`    // by how much it adapts a step; 0 = 0.005
 	UseKLLoss       bool    `json:"use_kl_loss,omitempty"`             // KL to the SFT checkpoint, in the loss
 	KLLossCoef      float64 `json:"kl_loss_coef,omitempty"`            // its weight
 	KLLossType      string  `json:"kl_loss_type,omitempty"`            // low_var_kl (k3, also when empty), kl (k1), mse (k2), abs

@@ -78,9 +78,7 @@ func (r Recipe) crossRules() []FieldError {
 	if r.Trainer.Kind == "cpu" && r.Environment.World != "nano" {
 		add("environment.world", r.Environment.World, "not for trainer cpu", "nano: the embedded policies speak the compact token form of small worlds")
 	}
-	if r.Trainer.Kind == "cpu" && r.Environment.World == "nano" && r.Environment.Days != 3 {
-		add("environment.days", r.Environment.Days, "wrong value", "3: the nano world knows three-day trips")
-	}
+	bad = append(bad, r.tripRules()...)
 	if w := r.Environment.World; (w == "real" || w == "reference") && r.Environment.Tables == "" {
 		add("environment.tables", "", "missing", "the folder that holds TravelPlanner's tables")
 	}
@@ -89,6 +87,42 @@ func (r Recipe) crossRules() []FieldError {
 	}
 	if rollouts := r.Algorithm.GroupSize * r.Algorithm.PromptsPerStep; r.Algorithm.Minibatches > rollouts {
 		add("algorithm.minibatches", r.Algorithm.Minibatches, "more than the rollouts of a step", fmt.Sprintf("at most %d", rollouts))
+	}
+	return bad
+}
+
+// shortestTrip is what a careful episode of the nano world takes, by days:
+// tool calls, and tokens.
+var shortestTrip = map[int][2]int{5: {10, 211}, 7: {14, 298}}
+
+// tripRules are the rules of how long trips and episodes are.
+func (r Recipe) tripRules() []FieldError {
+	var bad []FieldError
+	add := func(key string, value int, problem, allowed string) {
+		bad = append(bad, FieldError{Field: "environment." + key, Value: fmt.Sprint(value), Problem: problem, Allowed: allowed})
+	}
+	e := &r.Environment
+	if e.MaxTokens != 0 && e.MaxTokens < 32 {
+		add("max_tokens", e.MaxTokens, "too few", "at least 32")
+	}
+	if r.Trainer.Kind != "cpu" {
+		if e.MaxTurns == 0 {
+			add("max_turns", 0, "not set", "at least 1; only the embedded trainer goes by the days of the trip")
+		}
+		if e.MaxTokens == 0 {
+			add("max_tokens", 0, "not set", "at least 32; only the embedded trainer goes by the days of the trip")
+		}
+		return bad
+	}
+	if e.World == "nano" && e.Days == 0 {
+		add("days", e.Days, "not for trainer cpu", "3, 5 or 7: a policy speaks the language of one length")
+	}
+	need := shortestTrip[e.Days]
+	if e.MaxTurns > 0 && e.MaxTurns < need[0] {
+		add("max_turns", e.MaxTurns, fmt.Sprintf("too few for trips of %d days", e.Days), fmt.Sprintf("at least %d, or 0 for the usual number", need[0]))
+	}
+	if e.MaxTokens > 0 && e.MaxTokens < need[1] {
+		add("max_tokens", e.MaxTokens, fmt.Sprintf("too few for trips of %d days", e.Days), fmt.Sprintf("at least %d, or 0 for the usual number", need[1]))
 	}
 	return bad
 }
@@ -109,10 +143,13 @@ func (r Recipe) algorithmRules() []FieldError {
 	if a.UseKLInReward && a.KLCoef == 0 {
 		add("kl_coef", a.KLCoef, "above 0 with use_kl_in_reward, such as 0.001")
 	}
+	if a.EntropyDelta > 0 && a.EntropyTarget == 0 {
+		add("entropy_target_delta", a.EntropyDelta, "0, unless algorithm.entropy_target is above 0")
+	}
 	if a.InitialRollouts > a.GroupSize {
 		add("initial_rollouts", a.InitialRollouts, fmt.Sprintf("at most algorithm.group_size, %d", a.GroupSize))
 	}
-	if limit := r.Environment.MaxTokens; a.OverlongBuffer >= limit {
+	if limit := r.Environment.MaxTokens; limit > 0 && a.OverlongBuffer >= limit {
 		add("overlong_buffer_len", a.OverlongBuffer, fmt.Sprintf("below environment.max_tokens, %d", limit))
 	}
 	return bad
@@ -154,16 +191,9 @@ func (r Recipe) rewardRules() []FieldError {
 	}
 	bad = append(bad, numberMap("reward.weights", r.Reward.Weights, rewardScores)...)
 	bad = append(bad, numberMap("reward.milestones", r.Reward.Milestones, milestones)...)
-	if r.Trainer.Kind == "cpu" {
-		if r.Reward.Kind == "WEIGHTED" || r.Reward.Kind == "PLANNER_R1" {
-			add("reward.kind", r.Reward.Kind, "not for trainer cpu", "SUM, MACRO, SUCCESS, CURRICULUM or RANDOM with the embedded trainer")
-		}
-		if !shares {
-			add("reward.stage_by", r.Reward.StageBy, "not for trainer cpu", "share with the embedded trainer")
-		}
-		if len(r.Reward.Milestones) > 0 {
-			add("reward.milestones", r.Reward.Milestones, "not for trainer cpu", "nothing with the embedded trainer")
-		}
+	if pay, asked := r.Reward.Milestones["cities"]; asked && r.Trainer.Kind == "cpu" && r.Environment.Days == 3 {
+		add("reward.milestones.cities", pay, "out of reach", strings.Join(slices.DeleteFunc(slices.Clone(milestones), func(m string) bool { return m == "cities" }), ", ")+
+			": in the nano world's trips of three days no tool lists cities")
 	}
 	return bad
 }

@@ -35,8 +35,11 @@ func (r *run) checkpoint(l *learner) error {
 		return err
 	}
 	path := filepath.Join(full, policyFile)
-	err = nn.SaveCheckpoint(path, l.model, l.trainer, map[string]string{
-		"step": strconv.FormatInt(r.step, 10), "recipe": of, "code": codeVersion, "sft": r.start.hash, "best": string(top)})
+	meta := map[string]string{"step": strconv.FormatInt(r.step, 10), "recipe": of, "code": codeVersion, "sft": r.start.hash, "best": string(top)}
+	if r.objective.EntropyTarget > 0 {
+		meta[bonusKey] = strconv.FormatFloat(r.bonus, 'g', -1, 64)
+	}
+	err = nn.SaveCheckpoint(path, l.model, l.trainer, meta)
 	if err != nil {
 		return err
 	}
@@ -73,6 +76,9 @@ func (r *run) resume(opt nn.AdamW) (*nn.Trainer, error) {
 		return nil, fmt.Errorf("resume: checkpoint %s is of step %s, resume_step is %d", r.spec.ResumeFrom, c.Metadata["step"], r.spec.ResumeStep)
 	}
 	r.step = step
+	if err := r.recallBonus(c.Metadata[bonusKey]); err != nil {
+		return nil, fmt.Errorf("resume: %w", err)
+	}
 	if err := r.recall(c.Metadata["best"]); err != nil {
 		return nil, fmt.Errorf("resume: %w", err)
 	}

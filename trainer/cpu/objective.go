@@ -23,7 +23,9 @@ type objective struct {
 	KLLoss   float64 // weight, 0 = off
 	KLType   string
 	KLReward float64
-	Entropy  float64
+	Entropy  float64 // of the step at hand, if it has a target
+
+	EntropyTarget, EntropyDelta float64
 
 	Epochs, Minibatches int
 
@@ -61,6 +63,7 @@ func resolve(rec *ablation.Recipe) objective {
 		Baseline: "group", Std: "none", Ratio: "token", Agg: a.LossAgg,
 		ClipLow: a.ClipLow, ClipHigh: a.ClipHigh, ClipC: a.ClipC, LossScale: orFloat(a.LossScale, float64(rec.Environment.MaxTokens)),
 		KLType: orText(a.KLLossType, "low_var_kl"), Entropy: a.EntropyCoeff,
+		EntropyTarget: a.EntropyTarget, EntropyDelta: orFloat(a.EntropyDelta, 0.005),
 		Epochs: max(a.Epochs, 1), Minibatches: a.Minibatches,
 		Filter: a.FilterGroups, FilterMetric: orText(a.FilterMetric, "score"), Rounds: 1,
 		Overlong: a.Overlong, Limit: limit, Buffer: a.OverlongBuffer, Penalty: orFloat(a.OverlongPenalty, 1),
@@ -110,7 +113,10 @@ func (o objective) String() string {
 	default:
 		parts = append(parts, "no KL")
 	}
-	if o.Entropy > 0 {
+	switch {
+	case o.EntropyTarget > 0:
+		parts = append(parts, fmt.Sprintf("entropy bonus from %g on, ±%g a step towards %g nats a token, none above them", o.Entropy, o.EntropyDelta, o.EntropyTarget))
+	case o.Entropy > 0:
 		parts = append(parts, fmt.Sprintf("entropy bonus %g", o.Entropy))
 	}
 	parts = append(parts, fmt.Sprintf("%d pass of %d updates", o.Epochs, o.Minibatches))

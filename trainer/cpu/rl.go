@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"alidade/sandbox"
-	"alidade/sandbox/travel"
 	"alidade/sandbox/travel/compact"
 	"alidade/trainer/cpu/nn"
 )
@@ -120,6 +119,7 @@ func (r *run) rlStep(l *learner, step int64) error {
 	if err != nil {
 		return r.spoiled(step, err)
 	}
+	r.steer(b.all)
 	zero := advantages(b.all, &r.objective)
 	sampled := time.Since(began)
 	orders := make([][]int, r.objective.Epochs)
@@ -138,6 +138,9 @@ func (r *run) rlStep(l *learner, step int64) error {
 	b.metrics(&r.objective, m)
 	m["group/zero_variance"] = zero
 	m["policy/lr"] = r.recipe.Algorithm.LR
+	if r.objective.EntropyTarget > 0 {
+		m["policy/entropy_coeff"] = r.objective.Entropy
+	}
 	took := time.Since(began)
 	tokens, written := m["rollout/tokens"]*float64(len(b.all)), m["rollout/generated"]*float64(len(b.all))
 	m["time/step_s"] = took.Seconds()
@@ -156,12 +159,11 @@ func (r *run) rlStep(l *learner, step int64) error {
 // score judges and rewards the finished rollouts, which are the step's
 // rollouts from number first on.
 func (r *run) score(all []*rollout, step int64, first int) {
-	rw := &r.recipe.Reward
 	progress := float64(step-1) / float64(max(r.recipe.Budget.Steps, 1))
 	for i, o := range all {
 		o.judged = o.s.Judgement()
 		o.judged.Draw = sandbox.Mix(r.spec.Seed, forRandomReward, uint64(step), uint64(first+i))
-		o.reward, o.parts = travel.Score(rw.Kind, rw.Stages, progress, o.judged, o.s.FormatError() != "")
+		o.reward, o.parts = r.reward.Score(progress, o.judged, o.milestones(r.pay), o.s.FormatError() != "")
 		switch {
 		case r.objective.Overlong == "shape":
 			o.reward, o.parts = r.objective.shape(len(o.s.Script().Tokens)-compact.PromptLen, o.reward, o.parts)

@@ -33,6 +33,9 @@ type run struct {
 
 	objective objective
 	failures  travel.Failures // of tools, in training
+	reward    travel.Reward
+	pay       map[string]float64 // of milestones
+	bonus     float64            // entropy coefficient on its way to the target
 
 	shape nn.Config
 	data  *dataset
@@ -107,6 +110,7 @@ func (r *run) check() error {
 		return &ablation.Invalid{Fields: bad}
 	}
 	r.objective = resolve(rec)
+	r.reward, r.pay, r.bonus = travel.RewardOf(*rec), travel.MilestonesOf(*rec), rec.Algorithm.EntropyCoeff
 	if r.spec.Artifacts == "" {
 		r.spec.Artifacts = filepath.Join(r.spec.Dir, "artifacts")
 	}

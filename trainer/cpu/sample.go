@@ -94,7 +94,7 @@ func (r *run) open(step int64, round, p, g int) *rollout {
 	q := r.data.prompts[nth(at, len(r.data.prompts), walk)]
 	s := r.data.world.NewSession(q, compact.SessionConfig{
 		Episode: number, Labels: labels,
-		Failures: r.failures, Profile: travel.Profile(r.recipe.Reward.Profile),
+		Failures: r.failures, Milestones: r.pay, Profile: travel.Profile(r.recipe.Reward.Profile),
 		MaxTurns: env.MaxTurns, MaxTokens: env.MaxTokens, Think: think(env)})
 	return &rollout{s: s, ep: s, query: q, group: p, index: g}
 }

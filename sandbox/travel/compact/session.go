@@ -11,13 +11,14 @@ import (
 
 // SessionConfig says how an episode is played.
 type SessionConfig struct {
-	Episode   uint64          // number of the episode, for failure injection
-	Labels    uint64          // seed of the labelling
-	Failures  travel.Failures // zero: a clean environment
-	Profile   travel.Profile  // whose verdicts count; "" = strict
-	MaxTurns  int             // tool calls after which an episode without a plan ends; 0 = 12, more for longer trips
-	MaxTokens int             // tokens, prompt included, after which an episode ends; 0 = 192, more for longer trips
-	Think     int             // tokens an episode may spend on thoughts; 0 = none
+	Episode    uint64             // number of the episode, for failure injection
+	Labels     uint64             // seed of the labelling
+	Failures   travel.Failures    // zero: a clean environment
+	Milestones map[string]float64 // sub-goal → pay; see [travel.MilestoneNames]
+	Profile    travel.Profile     // whose verdicts count; "" = strict
+	MaxTurns   int                // tool calls after which an episode without a plan ends; 0 = 12, more for longer trips
+	MaxTokens  int                // tokens, prompt included, after which an episode ends; 0 = 192, more for longer trips
+	Think      int                // tokens an episode may spend on thoughts; 0 = none
 }
 
 // Session is one episode played token by token: [Session.Feed] takes what the
@@ -61,7 +62,7 @@ func (w *World) NewSession(q *Query, cfg SessionConfig) *Session {
 	}
 	s := &Session{w: w, q: q, cfg: cfg, c: w.newCodec(q, cfg.Labels)}
 	s.ep = travel.NewEpisode(w.Travel, q.Query, travel.EpisodeConfig{
-		Failures: cfg.Failures, ID: cfg.Episode, MaxTurns: cfg.MaxTurns, Profile: cfg.Profile})
+		Failures: cfg.Failures, ID: cfg.Episode, MaxTurns: cfg.MaxTurns, Profile: cfg.Profile, Milestones: cfg.Milestones})
 	s.script.say(false, s.c.prompt(q)...)
 	return s
 }
@@ -83,6 +84,10 @@ func (s *Session) FormatError() string { return s.formatError }
 
 // Judgement returns the verdicts, once done.
 func (s *Session) Judgement() travel.Judgement { return s.ep.Judgement() }
+
+// Milestones returns the turn, counted from 1, at which each sub-goal that the
+// configuration pays for was reached.
+func (s *Session) Milestones() map[string]int { return s.ep.Milestones() }
 
 // Calls is the number of tool calls so far.
 func (s *Session) Calls() int { return s.calls }
