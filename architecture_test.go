@@ -26,7 +26,7 @@ var allowed = map[string][]string{
 	"trainer/native":         {"trainer", "sandbox", "sandbox/travel", "sandbox/travel/synth", "sandbox/travel/dataset", "sandbox/serve", "ablation"}, // the common life of foreign trainers
 	"trainer/trl":            {"trainer", "trainer/native", "ablation"},
 	"trainer/verl":           {"trainer", "trainer/native", "sandbox/travel/dataset", "ablation"},
-	"trainer/rllm":           {"trainer", "trainer/native", "trainer/verl", "sandbox", "sandbox/travel", "ablation"},
+	"trainer/rllm":           {"trainer", "trainer/native", "trainer/verl", "trainer/endpoint", "sandbox", "sandbox/travel", "ablation"}, // its gateway's episodes are played by the endpoint's loop
 	"trainer/llamafactory":   {"trainer", "trainer/native", "ablation"},
 	"trainer/preflight":      {"trainer", "trainer/native", "trainer/trl", "trainer/verl", "trainer/rllm", "trainer/llamafactory", "ablation"},
 	"trainer/emulator":       {"trainer"}, // a test tool: it poses as the frameworks
