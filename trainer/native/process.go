@@ -42,6 +42,11 @@ func (r *run) launch(ctx context.Context, stage string, plan Plan, job Job) erro
 		}
 		defer end()
 	}
+	end, err := r.service(ctx, &plan)
+	if err != nil {
+		return err
+	}
+	defer end()
 	p, err := r.start(plan, job.Dir, "")
 	if err != nil {
 		return fmt.Errorf("%s: start %s: %w", stage, plan.Argv[0], err)

@@ -46,7 +46,7 @@ func (r *run) serve(ctx context.Context) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.env = EnvServer{URL: "http://" + l.Addr().String(), TokenEnv: TokenEnv, Tools: tools}
+	r.env = EnvServer{URL: "http://" + l.Addr().String(), TokenEnv: TokenEnv, Tools: tools, Open: s.Open, Record: r.book.scored}
 	// It outlives a request to stop: the native process may be finishing a step.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
