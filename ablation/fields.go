@@ -103,6 +103,7 @@ var fields = slices.Concat([]Field{
 	{Key: "sft.noise", Group: "SFT", Label: "expert noise", Kind: KindFloat, Min: 0, Max: 1, Help: "probability that the expert replaces a pick by a random one of its kind"},
 	{Key: "sft.filter_success", Group: "SFT", Label: "successful traces only", Kind: KindBool, Help: "keep only traces whose plan passes every check"},
 	{Key: "sft.filter_format", Group: "SFT", Label: "well-formed traces only", Kind: KindBool, Help: "keep only traces without a format error"},
+	{Key: "sft.traces_kind", Group: "SFT", Label: "kind of traces", Kind: KindEnum, Enum: []string{"real", "stitched"}, Help: "embedded trainer: real traces are each by one expert from end to end; stitched ones are put together from steps of as many experts, each step as good as in a real trace, the whole by nobody"},
 	{Key: "sft.top_share", Group: "SFT", Label: "top share", Kind: KindFloat, Ordered: true, Min: 0, Max: 1, Help: "rejection sampling: of the kept traces, only this share, successful ones first, then those that spend least of their budget; 0 or 1 = all"},
 	{Key: "sft.control", Group: "SFT", Label: "SFT-continued control", Kind: KindBool, Help: "also continue SFT for the RL phase's compute, as the control that RL has to beat"},
 

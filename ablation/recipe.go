@@ -53,12 +53,13 @@ type SFT struct {
 	Traces        int     `json:"traces"` // expert traces drawn before filtering
 	Epochs        float64 `json:"epochs"`
 	LR            float64 `json:"lr"`
-	Batch         int     `json:"batch"`               // traces a step
-	Noise         float64 `json:"noise"`               // probability that the expert replaces a pick by a random one
-	FilterSuccess bool    `json:"filter_success"`      // keep only traces whose plan succeeds
-	FilterFormat  bool    `json:"filter_format"`       // keep only traces in correct format
-	TopShare      float64 `json:"top_share,omitempty"` // of the kept traces, the best by success and cost; 0 = all
-	Control       bool    `json:"control"`             // also run the control: SFT continued for the RL phase's compute
+	Batch         int     `json:"batch"`                 // traces a step
+	Noise         float64 `json:"noise"`                 // probability that the expert replaces a pick by a random one
+	FilterSuccess bool    `json:"filter_success"`        // keep only traces whose plan succeeds
+	FilterFormat  bool    `json:"filter_format"`         // keep only traces in correct format
+	TracesKind    string  `json:"traces_kind,omitempty"` // real (also when empty): each by one expert from end to end; stitched: each step by another one
+	TopShare      float64 `json:"top_share,omitempty"`   // of the kept traces, the best by success and cost; 0 = all
+	Control       bool    `json:"control"`               // also run the control: SFT continued for the RL phase's compute
 }
 
 // Reward is how a trajectory is scored; see the sandbox for the formulas.

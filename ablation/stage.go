@@ -91,6 +91,9 @@ func sftInputs(r *Recipe, base stageBase) stageSFT {
 		Panel: r.Evaluation.Queries, OODTraces: r.Data.OODTraces, SFT: r.SFT,
 	}
 	in.SFT.Control, in.SFT.FilterFormat = false, false // the checkpoint is the same
+	if in.SFT.TracesKind == "real" {
+		in.SFT.TracesKind = ""
+	}
 	if r.Environment.Reasoning == "deliberative" {
 		in.Think = cmp.Or(r.Environment.ThinkBudget, 16)
 	}

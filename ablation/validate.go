@@ -69,6 +69,9 @@ func (r Recipe) crossRules() []FieldError {
 	bad = append(bad, r.failureRules()...)
 	bad = append(bad, r.endpointRules()...)
 	bad = append(bad, r.nativeRules()...)
+	if r.Trainer.Kind == "cpu" && r.SFT.TracesKind == "stitched" && r.Environment.Days != 3 {
+		add("sft.traces_kind", r.SFT.TracesKind, "not for longer trips", "real: experts of longer trips take different routes, whose steps do not fit together")
+	}
 	if r.Trainer.Kind == "command" && len(r.Trainer.Command) == 0 {
 		add("trainer.command", "", "missing", "the argv of your trainer, such as [python3, train.py, --spec, \"{spec}\"]")
 	}

@@ -98,6 +98,7 @@ func TestEnvironmentsRun(t *testing.T) {
 			r.Environment.ToolFailureRate, r.Environment.FailureRates = 0, map[string]string{"SearchAccommodation": "1"}
 		},
 		"deliberative": func(r *ablation.Recipe) { r.Environment.Reasoning = "deliberative" },
+		"stitched":     func(r *ablation.Recipe) { r.SFT.TracesKind = "stitched" },
 		"random":       func(r *ablation.Recipe) { r.Reward.Kind = "RANDOM" },
 	} {
 		t.Run(name, func(t *testing.T) {

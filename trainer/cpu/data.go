@@ -54,6 +54,7 @@ type dataKey struct {
 	Mix          string
 	Traces       int
 	Noise        float64
+	Stitched     bool    `json:",omitempty"`
 	Success      bool    // keep only traces that succeed
 	TopShare     float64 // and the best of them
 	Prompts      int
@@ -76,6 +77,7 @@ func (r *run) makeData(ctx context.Context) error {
 	}
 	key := dataKey{Code: codeVersion, World: d.world.Travel.Hash(), Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
 		Panel: rec.Evaluation.Queries, Mix: rec.Data.Mix, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, Prompts: rec.Data.Prompts,
+	key.Stitched = stitched(rec)
 		Validation: rec.Evaluation.Validation, OOD: rec.Evaluation.OOD, OODTraces: rec.Data.OODTraces}
 	if d.hash, err = hashOf(key); err != nil {
 		return err
@@ -126,6 +128,8 @@ func newDataset(rec *ablation.Recipe) (*dataset, error) {
 	return d, err
 }
 
+func stitched(rec *ablation.Recipe) bool { return rec.SFT.TracesKind == "stitched" }
+
 // expertTraces writes one trace a query and keeps those that the recipe wants,
 // in the order of the queries.
 func expertTraces(w *compact.World, queries []*compact.Query, rec *ablation.Recipe) []compact.Trace {
@@ -134,9 +138,13 @@ func expertTraces(w *compact.World, queries []*compact.Query, rec *ablation.Reci
 		at    int
 		worth float64 // the share of its budget that it leaves, 1 more for success and 1 less without
 	}
+	write := w.Expert
+	if stitched(rec) {
+		write = w.Stitch
+	}
 	var all []graded
 	for i, q := range queries {
-		g := graded{trace: w.Expert(q, rec.SFT.Noise, rec.Data.Seed, uint64(i)), at: i}
+		g := graded{trace: write(q, rec.SFT.Noise, rec.Data.Seed, uint64(i)), at: i}
 		if rec.SFT.FilterSuccess || rec.SFT.TopShare > 0 {
 			j := w.Judge(g.trace)
 			if rec.SFT.FilterSuccess && !j.Success {

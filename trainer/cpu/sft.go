@@ -94,6 +94,7 @@ func (r *run) sft(ctx context.Context, base stage) (*stage, error) {
 // foretells when two are equal.
 func (r *run) sftKeyOf(world, base string) sftKey {
 	rec := &r.recipe
+	data.Stitched = stitched(rec)
 	data := dataKey{Code: codeVersion, World: world, Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
 		Panel: rec.Evaluation.Queries, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, OODTraces: rec.Data.OODTraces}
 	return sftKey{Code: codeVersion, Data: data, Shape: r.shape, Base: base,

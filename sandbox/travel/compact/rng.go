@@ -23,4 +23,5 @@ const (
 	forLegal
 	forStroll
 	forRecall
+	forStitch
 )
