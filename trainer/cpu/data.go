@@ -77,8 +77,8 @@ func (r *run) makeData(ctx context.Context) error {
 	}
 	key := dataKey{Code: codeVersion, World: d.world.Travel.Hash(), Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
 		Panel: rec.Evaluation.Queries, Mix: rec.Data.Mix, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, Prompts: rec.Data.Prompts,
-	key.Stitched = stitched(rec)
 		Validation: rec.Evaluation.Validation, OOD: rec.Evaluation.OOD, OODTraces: rec.Data.OODTraces}
+	key.Stitched = stitched(rec)
 	if d.hash, err = hashOf(key); err != nil {
 		return err
 	}

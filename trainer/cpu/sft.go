@@ -94,9 +94,9 @@ func (r *run) sft(ctx context.Context, base stage) (*stage, error) {
 // foretells when two are equal.
 func (r *run) sftKeyOf(world, base string) sftKey {
 	rec := &r.recipe
-	data.Stitched = stitched(rec)
 	data := dataKey{Code: codeVersion, World: world, Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
 		Panel: rec.Evaluation.Queries, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, OODTraces: rec.Data.OODTraces}
+	data.Stitched = stitched(rec)
 	return sftKey{Code: codeVersion, Data: data, Shape: r.shape, Base: base,
 		Epochs: rec.SFT.Epochs, LR: rec.SFT.LR, Batch: rec.SFT.Batch, Seed: r.spec.Seed, Kernel: rec.Trainer.Kernel, Think: think(&rec.Environment)}
 }
