@@ -35,8 +35,14 @@ func (s Stage) Of(seed uint64) Stage {
 }
 
 // ShipsBase reports whether the base checkpoint of a model size is part of the
-// program; others are pre-trained once.
-func ShipsBase(size string) bool { return slices.Contains([]string{"nano", "small", "medium"}, size) }
+// program; others are pre-trained once. Trips of more than three days have
+// bases of their own.
+func ShipsBase(size string, long bool) bool {
+	if long {
+		return false
+	}
+	return slices.Contains([]string{"nano", "small", "medium"}, size)
+}
 
 // Stages returns the shared stages of a recipe in the order in which a run
 // goes through them, without a seed: see [Stage.Of]. Only the embedded trainer
@@ -45,12 +51,13 @@ func Stages(r Recipe) []Stage {
 	if r.Trainer.Kind != "cpu" {
 		return nil
 	}
-	base := stageBase{r.Model.Size, r.Model.Base, r.Trainer.Kernel}
+	long := r.Environment.Days > 3
+	base := stageBase{r.Model.Size, r.Model.Base, r.Trainer.Kernel, long}
 	stages := []Stage{
 		{Kind: StageBase, Key: stageKey(base), BySeed: r.Model.Base == "scratch"},
 		{Kind: StageSFT, Key: stageKey(sftInputs(&r, base)), BySeed: true},
 	}
-	if r.Model.Base == "shipped" && ShipsBase(r.Model.Size) {
+	if r.Model.Base == "shipped" && ShipsBase(r.Model.Size, long) {
 		stages = stages[1:] // it is unpacked in a moment
 	}
 	if slices.ContainsFunc(stages, func(s Stage) bool { return s.Key == "" }) {
@@ -70,7 +77,10 @@ func SFTKey(r Recipe, seed uint64) string {
 	return ""
 }
 
-type stageBase struct{ Size, Base, Kernel string }
+type stageBase struct {
+	Size, Base, Kernel string
+	Long               bool // in the language of longer trips
+}
 
 // stageSFT is what the embedded trainer's SFT checkpoint depends on; a test of
 // that trainer holds it against its own key.
@@ -82,13 +92,14 @@ type stageSFT struct {
 	Panel        int // its queries are drawn before the traces
 	OODTraces    int
 	Think        int
+	Days         int // of a trip
 	SFT          SFT
 }
 
 func sftInputs(r *Recipe, base stageBase) stageSFT {
 	in := stageSFT{
 		Base: base, World: r.Data.Seed, Cities: r.Environment.Cities, BudgetFactor: r.Environment.BudgetFactor,
-		Panel: r.Evaluation.Queries, OODTraces: r.Data.OODTraces, SFT: r.SFT,
+		Panel: r.Evaluation.Queries, OODTraces: r.Data.OODTraces, Days: r.Environment.Days, SFT: r.SFT,
 	}
 	in.SFT.Control, in.SFT.FilterFormat = false, false // the checkpoint is the same
 	if in.SFT.TracesKind == "real" {

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"alidade/ablation"
-	"alidade/sandbox/travel/compact"
 	"alidade/trainer/cpu/nn"
 )
 
@@ -47,6 +46,7 @@ type growth struct {
 	*sampler
 	tree   *tree
 	size   int // leaves of a group
+	vocab  int // words of the language
 	how    nn.Sampling
 	stream func(group, index int) uint64
 	coin   func(group, index, token, way int) float64 // uniform
@@ -141,7 +141,7 @@ func (g growth) forest(roots []*rollout, groups [][]*rollout, first int) error {
 
 // fork lets other rollouts go on from where l stands.
 func (g growth) fork(l limb, entropy float64, leaves *[]*rollout) ([]limb, error) {
-	rise := (entropy - float64(l.r.entropy[0])) / math.Log(compact.VocabSize)
+	rise := (entropy - float64(l.r.entropy[0])) / math.Log(float64(g.vocab))
 	var born []limb
 	for way := 1; way < g.tree.Beam && len(*leaves) < g.size; way++ {
 		at := len(l.r.logprob)

@@ -26,10 +26,11 @@ type PretrainConfig struct {
 	Size        string  `json:"size"`
 	Kernel      string  `json:"kernel"`
 	Seed        uint64  `json:"seed"`
-	RecallSteps int     `json:"recall_steps"` // of looking things up and nothing else
-	StrollSteps int     `json:"stroll_steps"` // of legal sessions without sense
-	Batch       int     `json:"batch"`        // scripts a step
-	LR          float64 `json:"lr"`           // peak, cosine
+	RecallSteps int     `json:"recall_steps"`   // of looking things up and nothing else
+	StrollSteps int     `json:"stroll_steps"`   // of legal sessions without sense
+	Batch       int     `json:"batch"`          // scripts a step
+	LR          float64 `json:"lr"`             // peak, cosine
+	Long        bool    `json:"long,omitempty"` // in the language of longer trips
 }
 
 // DefaultPretrain returns the settings the shipped checkpoint of a size was
@@ -57,7 +58,7 @@ const pretrainWorlds = 1 << 40
 // read, call and copy in a nano world (strolls). It sees no expert, no reward
 // and no world that a study uses. report may be nil.
 func Pretrain(ctx context.Context, c PretrainConfig, report func(phase string, p lessonPoint) error) (*nn.Model, error) {
-	shape, err := nn.SizeConfig(c.Size, compact.VocabSize)
+	shape, err := nn.SizeConfig(c.Size, c.vocab())
 	if err != nil {
 		return nil, err
 	}
@@ -66,21 +67,21 @@ func Pretrain(ctx context.Context, c PretrainConfig, report func(phase string, p
 		return nil, err
 	}
 	seed := sandbox.Mix(c.Seed, forPretrain)
-	var world *compact.World
+	var world strollWorld
 	for _, phase := range []struct {
 		name  string
 		steps int
 		write func(step, i int) compact.Script
 	}{
-		{"recall", c.RecallSteps, func(step, i int) compact.Script { return compact.Recall(seed, uint64(step*c.Batch+i)) }},
-		{"stroll", c.StrollSteps, func(step, i int) compact.Script { return world.StrollScript(seed, uint64(step*c.Batch+i)) }},
+		{"recall", c.RecallSteps, func(step, i int) compact.Script { return c.recall(seed, uint64(step*c.Batch+i)) }},
+		{"stroll", c.StrollSteps, func(step, i int) compact.Script { return world.stroll(seed, uint64(step*c.Batch+i)) }},
 	} {
 		l := lesson{
 			steps:    phase.steps,
 			schedule: nn.Schedule{Kind: "cosine", Peak: c.LR, Floor: c.LR / 20, Warmup: int64(min(50, phase.steps/4)), Total: int64(max(phase.steps, 2))},
 			batch: func(step int) []compact.Script {
 				if phase.name == "stroll" && step%100 == 0 {
-					world, err = compact.NewWorld(pretrainWorlds+uint64(step/100), 30)
+					world, err = c.world(pretrainWorlds + uint64(step/100))
 				}
 				out := make([]compact.Script, c.Batch)
 				for i := range out {
@@ -105,14 +106,17 @@ func Pretrain(ctx context.Context, c PretrainConfig, report func(phase string, p
 // baseModel returns the model that SFT starts from: the shipped base of the
 // size, or one that is pre-trained once and shared as an artifact.
 func (r *run) baseModel(ctx context.Context) (stage, error) {
-	size := r.recipe.Model.Size
+	size := baseName(&r.recipe)
 	if src, ext, ok := shippedBase(size); ok && r.recipe.Model.Base == "shipped" {
 		sum := sha256.Sum256(src)
 		return r.baseStage(ctx, map[string]string{"shipped": hex.EncodeToString(sum[:])}, func(dir string) (map[string]any, error) {
 			return map[string]any{"shipped": size + ext}, r.unpackBase(src, ext, filepath.Join(dir, policyFile))
 		})
 	}
-	c := DefaultPretrain(size)
+	c := DefaultPretrain(r.recipe.Model.Size)
+	if longDays(&r.recipe) > 0 {
+		c = LongPretrain(r.recipe.Model.Size)
+	}
 	c.Kernel = r.recipe.Trainer.Kernel
 	if r.recipe.Model.Base == "scratch" {
 		c.Seed = r.spec.Seed
@@ -204,7 +208,7 @@ func WriteBase(ctx context.Context, path string, c PretrainConfig, report func(l
 		return err
 	}
 	return writeJSON(path+".json", map[string]any{
-		"settings": c, "code": codeVersion, "parameters": m.Config().Params(), "vocabulary": compact.VocabSize,
+		"settings": c, "code": codeVersion, "parameters": m.Config().Params(), "vocabulary": m.Config().Vocab,
 		"last": last, "cpu_s": cpuSeconds() - began, "made": time.Now().UTC().Format(time.DateOnly),
 		"learned_from": "recall sequences and random legal sessions in generated worlds that no study uses; no expert, no reward",
 	})

@@ -61,6 +61,7 @@ type dataKey struct {
 	Validation   int
 	OOD          int
 	OODTraces    int
+	Days         int `json:",omitempty"` // of longer trips
 }
 
 // makeData generates world, queries and traces. All of it follows from the
@@ -77,7 +78,7 @@ func (r *run) makeData(ctx context.Context) error {
 	}
 	key := dataKey{Code: codeVersion, World: d.world.Travel.Hash(), Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
 		Panel: rec.Evaluation.Queries, Mix: rec.Data.Mix, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, Prompts: rec.Data.Prompts,
-		Validation: rec.Evaluation.Validation, OOD: rec.Evaluation.OOD, OODTraces: rec.Data.OODTraces}
+		Validation: rec.Evaluation.Validation, OOD: rec.Evaluation.OOD, OODTraces: rec.Data.OODTraces, Days: longDays(rec)}
 	key.Stitched = stitched(rec)
 	if d.hash, err = hashOf(key); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (r *run) makeData(ctx context.Context) error {
 }
 
 func newDataset(rec *ablation.Recipe) (*dataset, error) {
-	w, err := compact.NewWorld(rec.Data.Seed, rec.Environment.Cities)
+	w, err := newWorld(rec)
 	if err != nil {
 		return nil, err
 	}

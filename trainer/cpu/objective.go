@@ -58,7 +58,7 @@ var kinds = map[string]func(o *objective, a *ablation.Algorithm){
 // resolve works out the objective of a valid recipe.
 func resolve(rec *ablation.Recipe) objective {
 	a := &rec.Algorithm
-	limit := rec.Environment.MaxTokens - compact.PromptLen
+	limit := rec.Environment.MaxTokens - compact.PromptFor(rec.Environment.Days)
 	o := objective{
 		Baseline: "group", Std: "none", Ratio: "token", Agg: a.LossAgg,
 		ClipLow: a.ClipLow, ClipHigh: a.ClipHigh, ClipC: a.ClipC, LossScale: orFloat(a.LossScale, float64(rec.Environment.MaxTokens)),

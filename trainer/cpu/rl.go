@@ -166,7 +166,7 @@ func (r *run) score(all []*rollout, step int64, first int) {
 		o.reward, o.parts = r.reward.Score(progress, o.judged, o.milestones(r.pay), o.s.FormatError() != "")
 		switch {
 		case r.objective.Overlong == "shape":
-			o.reward, o.parts = r.objective.shape(len(o.s.Script().Tokens)-compact.PromptLen, o.reward, o.parts)
+			o.reward, o.parts = r.objective.shape(len(o.s.Script().Tokens)-r.data.world.PromptLen(), o.reward, o.parts)
 		case r.objective.Overlong == "zero" && o.s.Overlong():
 			o.reward, o.parts = withhold(o.reward, o.parts)
 		}

@@ -93,15 +93,17 @@ func (r *run) check() error {
 	add(rec.Trainer.Kind == "cpu", "trainer.kind", rec.Trainer.Kind, "cpu")
 	add(kinds[rec.Algorithm.Kind] != nil, "algorithm.kind", rec.Algorithm.Kind, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	add(rec.Environment.World == "nano", "environment.world", rec.Environment.World, "nano")
-	add(rec.Environment.Days == 3, "environment.days", rec.Environment.Days, "3")
+	add(slices.Contains([]int{3, 5, 7}, rec.Environment.Days), "environment.days", rec.Environment.Days, "3, 5, 7")
+	usualLimits(rec)
 	add(rec.Environment.Cities >= compact.MinCities && rec.Environment.Cities <= compact.MaxCities, "environment.cities",
 		rec.Environment.Cities, fmt.Sprintf("%d to %d", compact.MinCities, compact.MaxCities))
 	add(rec.Environment.MaxTokens <= 1024, "environment.max_tokens", rec.Environment.MaxTokens, "at most 1024")
+	add(rec.Algorithm.OverlongBuffer < rec.Environment.MaxTokens, "algorithm.overlong_buffer_len", rec.Algorithm.OverlongBuffer, fmt.Sprintf("below environment.max_tokens, %d", rec.Environment.MaxTokens))
 	add(rec.SFT.Traces > 0, "sft.traces", rec.SFT.Traces, "at least 1")
 	groups := rec.Algorithm.PromptsPerStep
 	add(groups >= rec.Algorithm.Minibatches, "algorithm.minibatches", rec.Algorithm.Minibatches, fmt.Sprintf("at most algorithm.prompts_per_step, %d", groups))
 	var err error
-	r.shape, err = nn.SizeConfig(rec.Model.Size, compact.VocabSize)
+	r.shape, err = nn.SizeConfig(rec.Model.Size, compact.VocabFor(rec.Environment.Days))
 	add(err == nil, "model.size", rec.Model.Size, "nano, small, medium, large, xl")
 	failures, ferr := toolFailures(&rec.Environment, r.spec.Seed)
 	add(ferr == nil, "environment.failure_rates", rec.Environment.FailureRates, "numbers from 0 to 1")
@@ -145,7 +147,7 @@ func (r *run) hello() error {
 		Trainer: "alidade-cpu", Version: codeVersion, PID: os.Getpid(), Host: host, TotalSteps: int64(r.recipe.Budget.Steps),
 		Info: map[string]string{
 			"kernel": kernel, "parameters": strconv.Itoa(r.shape.Params()), "policy": r.recipe.Model.Size,
-			"vocabulary": strconv.Itoa(compact.VocabSize), "threads": strconv.Itoa(r.spec.Threads), "code": codeVersion,
+			"vocabulary": strconv.Itoa(r.shape.Vocab), "threads": strconv.Itoa(r.spec.Threads), "code": codeVersion,
 			"algorithm": r.recipe.Algorithm.Kind, "loss": r.objective.String(),
 			"note": "a small proxy policy in a small world: it responds to the design under study, its numbers are not those of a language model",
 		},

@@ -53,7 +53,7 @@ func (r *run) playRound(l *learner, step int64, round int) ([]*rollout, error) {
 	base := round * a.PromptsPerStep // of the group numbers
 	stream := func(group, index int) uint64 { return nn.Stream(seed, uint64(group*a.GroupSize+index)) }
 	if t := r.objective.Tree; t != nil {
-		groups, err := growth{sampler: l.sampler, tree: t, size: a.GroupSize, how: how,
+		groups, err := growth{sampler: l.sampler, tree: t, size: a.GroupSize, vocab: r.shape.Vocab, how: how,
 			stream: func(group, index int) uint64 { return stream(base+group, index) },
 			coin: func(group, index, token, way int) float64 {
 				return compact.Rand(seed, forBranch, uint64(base+group), uint64(index), uint64(token), uint64(way)).Float64()

@@ -95,7 +95,7 @@ func (r *run) sft(ctx context.Context, base stage) (*stage, error) {
 func (r *run) sftKeyOf(world, base string) sftKey {
 	rec := &r.recipe
 	data := dataKey{Code: codeVersion, World: world, Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
-		Panel: rec.Evaluation.Queries, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, OODTraces: rec.Data.OODTraces}
+		Panel: rec.Evaluation.Queries, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, OODTraces: rec.Data.OODTraces, Days: longDays(rec)}
 	data.Stitched = stitched(rec)
 	return sftKey{Code: codeVersion, Data: data, Shape: r.shape, Base: base,
 		Epochs: rec.SFT.Epochs, LR: rec.SFT.LR, Batch: rec.SFT.Batch, Seed: r.spec.Seed, Kernel: rec.Trainer.Kernel, Think: think(&rec.Environment)}

@@ -14,13 +14,13 @@ import (
 // the inputs of world and base model in place of their hashes.
 func realSFTKey(t *testing.T, rec ablation.Recipe, seed uint64) string {
 	t.Helper()
-	shape, err := nn.SizeConfig(rec.Model.Size, compact.VocabSize)
+	shape, err := nn.SizeConfig(rec.Model.Size, compact.VocabFor(rec.Environment.Days))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &run{spec: trainer.Spec{Seed: seed}, recipe: rec, shape: shape}
 	base := rec.Model.Size
-	if _, _, ok := shippedBase(rec.Model.Size); !ok || rec.Model.Base != "shipped" {
+	if _, _, ok := shippedBase(baseName(&rec)); !ok || rec.Model.Base != "shipped" {
 		base += " made with " + rec.Trainer.Kernel
 	}
 	if rec.Model.Base == "scratch" {
@@ -71,8 +71,14 @@ func TestStagesAreForetold(t *testing.T) {
 		t.Error("runs with different seeds share an SFT checkpoint")
 	}
 	for _, size := range []string{"nano", "small", "medium", "large", "xl"} {
-		if _, _, ok := shippedBase(size); ok != ablation.ShipsBase(size) {
-			t.Errorf("the base of %s is shipped: %v, the scheduler thinks so: %v", size, ok, !ok)
+		for _, long := range []bool{false, true} {
+			name := size
+			if long {
+				name += longBase
+			}
+			if _, _, ok := shippedBase(name); ok != ablation.ShipsBase(size, long) {
+				t.Errorf("the base of %s is shipped: %v, the scheduler thinks so: %v", name, ok, !ok)
+			}
 		}
 	}
 }
@@ -89,6 +95,9 @@ func otherValues(f ablation.Field) []any {
 		}
 		return all
 	case ablation.KindInt:
+		if f.Key == "environment.days" {
+			return []any{5, 7}
+		}
 		return []any{13, 21}
 	case ablation.KindUint:
 		return []any{uint64(13), uint64(21)}
