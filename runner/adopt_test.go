@@ -69,9 +69,7 @@ func TestSourceMissing(t *testing.T) {
 	g := newRig(t, "", rigOptions{timing: runner.Timing{Lost: 100 * time.Millisecond, Term: 300 * time.Millisecond}})
 	id := g.launch(8, 1, "hang", time.Millisecond)[0].ID
 	g.waitStep(id, 8)
-	if err := os.RemoveAll(dirOf(g, id)); err != nil {
-		t.Fatal(err)
-	}
+	until(t, "the folder to go", func() bool { return os.RemoveAll(dirOf(g, id)) == nil }) // someone may write into it meanwhile
 	until(t, "alert", func() bool { _, ok := g.alerts(id)["source-missing"]; return ok })
 	if got := g.run(id).State; got != ablation.Running {
 		t.Errorf("the run is %s, want running: its trainer lives", got)

@@ -83,6 +83,7 @@ type pass struct {
 	active  map[ablation.StudyID]int
 	waiting map[ablation.RunID]string
 	making  map[ablation.Stage]ablation.RunID // shared stages that live runs make now
+	started int                               // runs, in this pass
 	room    int                               // runs that a launcher with a queue of its own still takes; below 0 = no such launcher
 }
 
@@ -90,6 +91,8 @@ type pass struct {
 type armPass struct {
 	need
 	most    time.Duration
+	looked  int    // 1 + the runs that this pass had started when shares was found
+	shares  bool   // one of its stages is being made, for this or another seed
 	blocked string // why none of them can start in this pass: devices only become fewer in it
 }
 
@@ -146,11 +149,9 @@ func (p *pass) consider(ctx context.Context, q *store.QueuedRun) error {
 		arm = &armPass{need: n, most: p.r.estimates.most(q)}
 		p.arms[armKey{q.Study, q.Arm}] = arm
 	}
-	if len(p.making) > 0 {
-		if why := waitsFor(p.making, arm.stages, q.Seed); why != "" {
-			p.waiting[q.ID] = why
-			return nil
-		}
+	if why := p.waitsForStage(arm, q.Seed); why != "" {
+		p.waiting[q.ID] = why
+		return nil
 	}
 	if arm.blocked != "" {
 		p.waiting[q.ID] = arm.blocked
@@ -179,6 +180,21 @@ func (p *pass) consider(ctx context.Context, q *store.QueuedRun) error {
 	return p.start(ctx, q, study, arm.need, lease)
 }
 
+// waitsForStage says which stage of a run another one makes now. Of an arm
+// that shares nothing with those that live no run is looked at.
+func (p *pass) waitsForStage(arm *armPass, seed uint64) string {
+	if len(p.making) == 0 || len(arm.stages) == 0 {
+		return ""
+	}
+	if arm.looked != p.started+1 {
+		arm.looked, arm.shares = p.started+1, sharesAny(p.making, arm.stages)
+	}
+	if !arm.shares {
+		return ""
+	}
+	return waitsFor(p.making, arm.stages, seed)
+}
+
 func (p *pass) start(ctx context.Context, q *store.QueuedRun, study *studyPass, n need, lease gpu.Lease) error {
 	run, err := p.r.store.Run(ctx, q.ID)
 	switch {
@@ -198,6 +214,7 @@ func (p *pass) start(ctx context.Context, q *store.QueuedRun, study *studyPass, 
 		return err
 	}
 	p.room--
+	p.started++
 	if len(n.stages) > 0 {
 		p.making = p.r.stages.now()
 	}

@@ -42,6 +42,7 @@ type SlurmSettings struct {
 	MemPerGPUGiB float64  `json:"mem_per_gpu_gib,omitempty"` // host memory; 0 = Slurm's default
 	WarnSeconds  int      `json:"warn_seconds,omitempty"`    // before the time limit, to save a checkpoint; 0 = 120
 	MostJobs     int      `json:"most_jobs,omitempty"`       // handed to Slurm at once; 0 = 100
+	Array        int      `json:"array,omitempty"`           // runs with equal needs that are handed over as one job array; 0 or 1 = each as a job of its own
 	PollSeconds  float64  `json:"poll_seconds,omitempty"`    // between looks at the queue; 0 = 15
 	Flags        []string `json:"flags,omitempty"`           // further options of sbatch, each "--name=value"
 }

@@ -77,7 +77,7 @@ func (s SlurmSettings) validate(add func(field, value, allowed string)) {
 		most  float64
 	}{
 		{"cpus_per_gpu", float64(s.CPUsPerGPU), 1024}, {"mem_per_gpu_gib", s.MemPerGPUGiB, 65536}, {"warn_seconds", float64(s.WarnSeconds), 86400},
-		{"most_jobs", float64(s.MostJobs), 10000}, {"poll_seconds", s.PollSeconds, 3600},
+		{"most_jobs", float64(s.MostJobs), 10000}, {"array", float64(s.Array), 10000}, {"poll_seconds", s.PollSeconds, 3600},
 	} {
 		if !(f.value >= 0 && f.value <= f.most) {
 			add("slurm."+f.name, fmt.Sprint(f.value), fmt.Sprintf("a number from 0 to %g", f.most))

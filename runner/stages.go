@@ -134,6 +134,19 @@ func waitsFor(making map[ablation.Stage]ablation.RunID, shared []ablation.Stage,
 	return ""
 }
 
+// sharesAny reports whether one of an arm's stages is being made, for
+// whichever seed.
+func sharesAny(making map[ablation.Stage]ablation.RunID, shared []ablation.Stage) bool {
+	for m := range making {
+		for _, st := range shared {
+			if m.Kind == st.Kind && m.Key == st.Key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // begins notes the stages of a run that is about to live, or lives on under a
 // new server, unless it is past them.
 func (r *Runner) begins(run ablation.Run) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -41,6 +42,39 @@ const BecauseTimeLimit = "time-limit"
 // WriteJob writes job.json, for its owner's eyes: an environment may hold
 // secrets.
 func WriteJob(dir string, j Job) error { return replace(dir, JobFile, j) }
+
+// Array is a job array's manifest: the folder of each task's attempt.
+type Array struct {
+	Dirs []string `json:"dirs"`
+}
+
+// WriteArray writes a job array's manifest.
+func WriteArray(path string, dirs []string) error {
+	return replace(filepath.Dir(path), filepath.Base(path), Array{Dirs: dirs})
+}
+
+// taskDir is the attempt's folder of the array's task that this process is.
+func taskDir(manifest string) (string, error) {
+	var a Array
+	if err := readJSON(manifest, &a); err != nil {
+		return "", err
+	}
+	text := os.Getenv("SLURM_ARRAY_TASK_ID")
+	i, err := strconv.Atoi(text)
+	if err != nil || i < 0 || i >= len(a.Dirs) {
+		return "", fmt.Errorf("SLURM_ARRAY_TASK_ID is %q: want one of the %d tasks in %s", text, len(a.Dirs), manifest)
+	}
+	return a.Dirs[i], nil
+}
+
+// jobID is the cluster's number of the job that this process is in, as its
+// programs take it; "" outside a job.
+func jobID() string {
+	if array := os.Getenv("SLURM_ARRAY_JOB_ID"); array != "" {
+		return array + "_" + os.Getenv("SLURM_ARRAY_TASK_ID")
+	}
+	return os.Getenv("SLURM_JOB_ID")
+}
 
 // clusterEnv are the variables that a cluster sets for its job and that the
 // trainer must see.

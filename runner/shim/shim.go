@@ -47,12 +47,21 @@ func Main(args []string) int {
 	flags.StringVar(&s.dir, "dir", "", "the attempt's folder")
 	flags.DurationVar(&s.grace, "grace", 2*time.Second, "time between SIGTERM and SIGKILL for processes the trainer left behind")
 	job := flags.String("job", "", "in a cluster's job: the file that says what to run")
+	array := flags.String("array", "", "in a task of a cluster's job array: the file that lists the attempts' folders")
 	if err := flags.Parse(args); err != nil {
 		return codeUsage
 	}
+	if *array != "" {
+		var err error
+		if s.dir, err = taskDir(*array); err != nil {
+			fmt.Fprintln(os.Stderr, "alidade shim:", err)
+			return codeUsage
+		}
+		*job = filepath.Join(s.dir, JobFile)
+	}
 	s.argv, s.env = flags.Args(), os.Environ()
 	if s.dir == "" || (len(s.argv) == 0) == (*job == "") {
-		fmt.Fprintln(os.Stderr, "usage: alidade shim --dir DIR -- argv…, or --dir DIR --job FILE")
+		fmt.Fprintln(os.Stderr, "usage: alidade shim --dir DIR -- argv…, or --dir DIR --job FILE, or --array FILE")
 		return codeUsage
 	}
 	if *job != "" {
@@ -99,7 +108,7 @@ func (s *shim) run() error {
 
 	started := time.Now()
 	oom := oomKills()
-	s.handle = Handle{PID: os.Getpid(), BootID: BootID(), Started: started, Job: os.Getenv("SLURM_JOB_ID")}
+	s.handle = Handle{PID: os.Getpid(), BootID: BootID(), Started: started, Job: jobID()}
 	s.handle.Host, _ = os.Hostname()
 	s.handle.StartTicks, _ = StartTicks(s.handle.PID)
 	if err := claim(s.dir, s.handle); err != nil {

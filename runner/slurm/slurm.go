@@ -64,6 +64,14 @@ type Launcher struct {
 		have bool
 	}
 
+	arrays struct {
+		once   sync.Once
+		most   int
+		always bool // for tests: also of one run
+	}
+	gathering sync.Mutex
+	batches   map[string]*batch // by what is asked for
+
 	mu      sync.Mutex
 	looking bool
 	looked  time.Time // when the last look that succeeded began
@@ -88,7 +96,7 @@ func New(c Config) (*Launcher, error) {
 			c.Settings.TimeLimit, limit, warnOf(c.Settings), float64(warnOf(c.Settings)+slack)/60)
 	}
 	l := &Launcher{cfg: c, log: c.Logger, poll: time.Duration(c.Settings.PollSeconds * float64(time.Second)),
-		missed: make(map[string]int), killed: make(map[string]time.Time)}
+		batches: make(map[string]*batch), missed: make(map[string]int), killed: make(map[string]time.Time)}
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
@@ -120,8 +128,10 @@ func (l *Launcher) HasGPUs() bool {
 
 // record is slurm.json.
 type record struct {
-	Job       string    `json:"job"`
+	Job       string    `json:"job,omitempty"` // "12", of an array's task "12_3"; "" = the array is being submitted
 	Submitted time.Time `json:"submitted"`
+	Array     string    `json:"array,omitempty"` // its manifest, for a task of an array
+	Index     int       `json:"index,omitempty"` // in the array
 }
 
 // Start submits the job and returns when Slurm has taken it; it may wait there
@@ -133,29 +143,69 @@ func (l *Launcher) Start(ctx context.Context, want runner.Launch) (runner.Handle
 	if len(want.Argv) == 0 {
 		return runner.Handle{}, errors.New("submit job: nothing to run")
 	}
-	err := shim.WriteJob(want.Dir, shim.Job{Argv: want.Argv, Env: want.Env, WorkDir: want.WorkDir, WarnS: l.warn()})
-	if err != nil {
+	job := shim.Job{Argv: want.Argv, Env: want.Env, WorkDir: workDir(want), WarnS: l.warn()}
+	if err := shim.WriteJob(want.Dir, job); err != nil {
 		return runner.Handle{}, fmt.Errorf("submit job: %w", err)
 	}
+	submit := l.submitOne
+	if l.cfg.Settings.Array > 1 {
+		submit = l.together
+	}
+	rec, err := submit(want)
+	if err != nil {
+		return runner.Handle{}, err
+	}
+	return handle(want.Dir, rec), nil
+}
+
+// submitOne hands a run over as a job of its own.
+func (l *Launcher) submitOne(want runner.Launch) (record, error) {
 	script := filepath.Join(want.Dir, scriptFile)
 	if err := os.WriteFile(script, []byte(l.script(want.Dir)), 0o700); err != nil {
-		return runner.Handle{}, fmt.Errorf("submit job: %w", err)
+		return record{}, fmt.Errorf("submit job: %w", err)
 	}
 	rec := record{Submitted: time.Now()}
-	// The server's end must not leave it open whether the job was taken.
-	out, err := call(context.WithoutCancel(ctx), "sbatch", append(l.options(want), script)...)
-	if err != nil {
-		return runner.Handle{}, fmt.Errorf("submit job: %w", err)
-	}
-	rec.Job, _, _ = strings.Cut(strings.TrimSpace(out), ";") // "12;cluster"
-	if _, err := strconv.ParseInt(rec.Job, 10, 64); err != nil {
-		return runner.Handle{}, fmt.Errorf("submit job: sbatch answered %q, want a job's number", out)
+	options := append([]string{
+		"--job-name=" + nameOf(want) + "-" + mark(want.Dir), "--chdir=" + workDir(want), "--output=" + filepath.Join(want.Dir, logFile),
+	}, l.options(want)...)
+	var err error
+	if rec.Job, err = sbatch(append(options, script)); err != nil {
+		return l.notTaken(want.Dir, err)
 	}
 	if err := writeRecord(want.Dir, rec); err != nil {
 		l.log.Error("record job", "component", "slurm", "job", rec.Job, "err", err) // Attach finds it by its name
 	}
 	l.log.Info("job submitted", "component", "slurm", "job", rec.Job, "name", want.Name)
-	return handle(want.Dir, rec), nil
+	return rec, nil
+}
+
+// sbatch submits and returns the job's number. The server's end must not leave
+// it open whether the job was taken: only its own time limit ends it.
+func sbatch(args []string) (string, error) {
+	out, err := call(context.Background(), "sbatch", args...)
+	if err != nil {
+		return "", err
+	}
+	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // "12;cluster"
+	if _, err := strconv.ParseInt(id, 10, 64); err != nil {
+		return "", fmt.Errorf("sbatch answered %q, want a job's number", out)
+	}
+	return id, nil
+}
+
+// workDir is where the trainer runs.
+func workDir(want runner.Launch) string {
+	if want.WorkDir == "" {
+		return want.Dir
+	}
+	return want.WorkDir
+}
+
+func nameOf(want runner.Launch) string {
+	if want.Name == "" {
+		return "alidade"
+	}
+	return want.Name
 }
 
 func (l *Launcher) warn() int { return warnOf(l.cfg.Settings) }
@@ -198,20 +248,11 @@ func (l *Launcher) script(dir string) string {
 // quote makes one word of a shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// options are those of sbatch.
+// options are those of sbatch that runs with equal needs share.
 func (l *Launcher) options(want runner.Launch) []string {
 	s := l.cfg.Settings
-	dir := want.WorkDir
-	if dir == "" {
-		dir = want.Dir
-	}
-	name := want.Name
-	if name == "" {
-		name = "alidade"
-	}
 	o := []string{
-		"--parsable", "--job-name=" + name + "-" + mark(want.Dir), "--chdir=" + dir,
-		"--output=" + filepath.Join(want.Dir, logFile), "--open-mode=append", "--input=/dev/null",
+		"--parsable", "--open-mode=append", "--input=/dev/null",
 		"--export=ALIDADE_JOB=1", "--no-requeue", "--nodes=1", "--ntasks=1",
 		fmt.Sprintf("--signal=B:USR2@%d", l.warn()+slack),
 	}
@@ -263,26 +304,22 @@ func mark(dir string) string {
 // none was submitted it makes sure that none will start.
 func (l *Launcher) Attach(ctx context.Context, dir string) (runner.Handle, error) {
 	rec, err := readRecord(dir)
-	if err == nil {
+	switch {
+	case err == nil && rec.Job != "":
 		return handle(dir, rec), nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return runner.Handle{}, fmt.Errorf("attach: %w", err)
 	}
 	if h, err := shim.ReadHandle(dir); err == nil && h.Job != "" {
-		rec := record{Job: h.Job, Submitted: h.Started}
+		rec.Job, rec.Submitted = h.Job, h.Started
 		return handle(dir, rec), writeRecord(dir, rec)
 	}
-	out, err := call(ctx, "squeue", "--me", "--noheader", "--states=all", "--format=%i|%j")
-	if err != nil {
+	if rec.Job, err = find(ctx, dir, rec); err != nil {
 		return runner.Handle{}, fmt.Errorf("attach: %w", err)
 	}
-	for line := range strings.Lines(out) {
-		id, name, _ := strings.Cut(strings.TrimSpace(line), "|")
-		if strings.HasSuffix(name, "-"+mark(dir)) {
-			rec := record{Job: id, Submitted: time.Now()}
-			return handle(dir, rec), writeRecord(dir, rec)
-		}
+	if rec.Job != "" {
+		rec.Submitted = time.Now()
+		return handle(dir, rec), writeRecord(dir, rec)
 	}
 	switch err := shim.Abandon(dir); {
 	case err == nil, errors.Is(err, fs.ErrNotExist):
@@ -294,6 +331,25 @@ func (l *Launcher) Attach(ctx context.Context, dir string) (runner.Handle, error
 		return runner.Handle{}, runner.ErrNotStarted
 	}
 	return runner.Handle{}, fmt.Errorf("attach: %s holds a shim's record that names no job", dir)
+}
+
+// find looks for the job of an attempt by its name; "" = there is none.
+func find(ctx context.Context, dir string, rec record) (string, error) {
+	suffix, task := "-"+mark(dir), ""
+	if rec.Array != "" {
+		suffix, task = "-"+mark(rec.Array), "_"+strconv.Itoa(rec.Index)
+	}
+	out, err := call(ctx, "squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i|%j")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(out) {
+		id, name, _ := strings.Cut(strings.TrimSpace(line), "|")
+		if strings.HasSuffix(name, suffix) && strings.HasSuffix(id, task) {
+			return id, nil
+		}
+	}
+	return "", nil
 }
 
 func handle(dir string, rec record) runner.Handle {

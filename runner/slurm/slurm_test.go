@@ -107,9 +107,19 @@ func newLauncher(t *testing.T, s runner.SlurmSettings) *slurm.Launcher {
 
 func TestLauncher(t *testing.T) {
 	launchertest.Cluster(t, "--cpus", "16")
-	launchertest.Run(t, launchertest.Patience(60*time.Second), func(t *testing.T) runner.Launcher {
-		return newLauncher(t, runner.SlurmSettings{})
+	t.Run("jobs", func(t *testing.T) {
+		launchertest.Run(t, launchertest.Patience(60*time.Second), func(t *testing.T) runner.Launcher {
+			return newLauncher(t, runner.SlurmSettings{})
+		})
 	})
+	arrays := newLauncher(t, runner.SlurmSettings{Array: 8})
+	arrays.AlwaysArrays()
+	t.Run("arrays", func(t *testing.T) {
+		launchertest.Run(t, launchertest.Patience(60*time.Second), func(t *testing.T) runner.Launcher { return arrays })
+	})
+	t.Run("array", testArray)
+	t.Run("a submission whose answer is lost", testNoAnswer)
+	t.Run("a site without arrays", testNoArrays)
 	t.Run("GPUs", testGPUs)
 	t.Run("a job that waits is cancelled", testWaiting)
 	t.Run("a job whose number was not recorded", testFound)

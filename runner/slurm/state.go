@@ -105,7 +105,7 @@ func (l *Launcher) lookNow() {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	out, err := call(ctx, "squeue", "--me", "--noheader", "--states=all", "--format=%i|%T|%r|%N")
+	out, err := call(ctx, "squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i|%T|%r|%N")
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.looking = false
@@ -206,7 +206,11 @@ func (l *Launcher) Ending(ctx context.Context, h runner.Handle) (runner.Ending, 
 		return runner.Ending{Code: "cancelled", Text: "its job was cancelled from outside Alidade" + says}, true
 	case "FAILED":
 		if _, err := shim.ReadHandle(h.Dir); err != nil {
-			text, _ := os.ReadFile(filepath.Join(h.Dir, logFile))
+			path := filepath.Join(h.Dir, logFile)
+			if rec.Array != "" {
+				path = filepath.Join(filepath.Dir(rec.Array), fmt.Sprintf("slurm-%d.log", rec.Index))
+			}
+			text, _ := os.ReadFile(path)
 			return runner.Ending{Code: "not-started", Text: fmt.Sprintf("its job ended before the trainer was started%s: %.300s", says, bytes.TrimSpace(text))}, true
 		}
 	}
