@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
+	"alidade/ablation"
 	"alidade/trainer"
 	"alidade/trainer/cpu"
 	"alidade/trainer/endpoint"
+	"alidade/trainer/native"
 	"alidade/trainer/solver"
 
 	"github.com/spf13/cobra"
@@ -31,7 +34,10 @@ func trainCommand() *cobra.Command {
 			case "endpoint":
 				code = endpoint.Main(c.Context(), spec)
 			default:
-				return fmt.Errorf("%s: recipe.trainer.kind %q is not built in; allowed: cpu, solver, endpoint", spec, kind)
+				if !s.Recipe.IsNative() {
+					return fmt.Errorf("%s: recipe.trainer.kind %q is not built in; allowed: cpu, solver, endpoint, %s", spec, kind, strings.Join(ablation.NativeKinds(), ", "))
+				}
+				code = native.Main(c.Context(), nativeAdapters(), spec)
 			}
 			if code != 0 {
 				return exitError(code)

@@ -167,6 +167,10 @@ func merge(t, extra *trainer.Trajectory) {
 		t.Generated = extra.Generated
 	}
 	t.Overlong = t.Overlong || extra.Overlong
+	for _, c := range extra.Components { // what the trainer paid beside the environment
+		t.Components = append(t.Components, c)
+		t.Reward += c.Value
+	}
 	for k, v := range extra.Labels {
 		if t.Labels == nil {
 			t.Labels = map[string]string{}
