@@ -34,7 +34,7 @@ func Cluster(t *testing.T, options ...string) string {
 		if out, err := exec.Command(tool, "stop", dir).CombinedOutput(); err != nil {
 			t.Errorf("stop the cluster: %v: %s", err, out)
 		}
-		if !t.Failed() { _ = os.RemoveAll(dir) }
+		_ = os.RemoveAll(dir)
 	})
 	if err != nil {
 		t.Fatalf("start the cluster: %v: %s", err, complaints.String())

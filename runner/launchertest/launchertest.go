@@ -25,7 +25,7 @@ type Patience time.Duration
 // Run proves a launcher. make returns a launcher as a newly started server
 // would have it: two of them must find each other's attempts.
 func Run(t *testing.T, patience Patience, make func(t *testing.T) runner.Launcher) {
-	s := suite{patience: time.Duration(patience), make: make}
+	s := suite{patience: time.Duration(patience), make: make, root: t.TempDir()}
 	for name, test := range map[string]func(*testing.T){
 		"output and exit code":            s.exitCode,
 		"environment is exactly as given": s.environment,
@@ -47,13 +47,24 @@ func Run(t *testing.T, patience Patience, make func(t *testing.T) runner.Launche
 type suite struct {
 	patience time.Duration
 	make     func(t *testing.T) runner.Launcher
+	root     string // of the attempts' folders, which outlive their tests as those of runs do
+}
+
+// dir makes an attempt's folder.
+func (s suite) dir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp(s.root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // start starts a shell script in a new attempt folder.
 func (s suite) start(t *testing.T, l runner.Launcher, script string, env ...string) runner.Handle {
 	t.Helper()
 	h, err := l.Start(t.Context(), runner.Launch{
-		Dir:  t.TempDir(),
+		Dir:  s.dir(t),
 		Argv: []string{"/bin/sh", "-c", script},
 		Env:  append([]string{"PATH=" + os.Getenv("PATH")}, env...),
 	})
@@ -123,7 +134,7 @@ func (s suite) environment(t *testing.T) {
 }
 
 func (s suite) missing(t *testing.T) {
-	l, dir := s.make(t), t.TempDir()
+	l, dir := s.make(t), s.dir(t)
 	h, err := l.Start(t.Context(), runner.Launch{Dir: dir, Argv: []string{"/nowhere/trainer"}})
 	words := fmt.Sprint(err)
 	if err == nil { // one that queues knows it only when the job starts
@@ -158,7 +169,7 @@ func (s suite) attach(t *testing.T) {
 }
 
 func (s suite) attachNothing(t *testing.T) {
-	l, dir := s.make(t), t.TempDir()
+	l, dir := s.make(t), s.dir(t)
 	if _, err := l.Attach(t.Context(), dir); !errors.Is(err, runner.ErrNotStarted) {
 		t.Errorf("Attach to an empty folder = %v, want ErrNotStarted", err)
 	}

@@ -190,7 +190,7 @@ func (l *Launcher) Ending(ctx context.Context, h runner.Handle) (runner.Ending, 
 	}
 	j, known := l.final(ctx, rec.Job)
 	if !known {
-		return runner.Ending{}, false
+		return neverStarted(h.Dir)
 	}
 	says := fmt.Sprintf(" (Slurm says %s, %s, for job %s)", j.state, j.reason, rec.Job)
 	switch j.state {
@@ -215,6 +215,16 @@ func (l *Launcher) Ending(ctx context.Context, h runner.Handle) (runner.Ending, 
 		}
 	}
 	return runner.Ending{Text: says}, true
+}
+
+// neverStarted is for a job that Slurm does not know any more, as a task of an
+// array that was cancelled while it waited: when its folder is unclaimed it has
+// not started, and from now on cannot.
+func neverStarted(dir string) (runner.Ending, bool) {
+	if shim.Abandon(dir) != nil {
+		return runner.Ending{}, false
+	}
+	return runner.Ending{Code: "cancelled", Text: "its job left Slurm's queue before it was started: it was cancelled from outside Alidade"}, true
 }
 
 // final asks Slurm how a job ended: its short memory first, then the accounts,
