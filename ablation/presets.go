@@ -6,6 +6,10 @@ type Preset struct {
 	Title  string
 	Help   string
 	Recipe Recipe
+
+	// Of a recipe that somebody published: what is theirs, with its source;
+	// what is concluded or chosen here; and what nobody says.
+	Published, Inferred, Unknown []string
 }
 
 // Presets lists the recipes a study can start from, the default first.
@@ -37,13 +41,13 @@ func Presets() []Preset {
 	command.Trainer.Kind = "command"
 	command.Trainer.Command = []string{"python3", "train.py", "--spec", "{spec}"}
 
-	return []Preset{
+	return append([]Preset{
 		{Name: "quick", Title: "Quick, CPU", Help: "a 0.15 M proxy policy on the nano world; a run takes about a minute on one core", Recipe: quick},
 		{Name: "proxy", Title: "Proxy, CPU", Help: "the same policy trained four times as long and judged on twice the queries", Recipe: proxy},
 		{Name: "solver", Title: "Solver", Help: "no policy: the exact solver answers synthesised or given queries, and the checks judge its plans", Recipe: solver},
 		{Name: "endpoint", Title: "Endpoint", Help: "no training: a language model behind any OpenAI-compatible server plays the sandbox, and the checks judge its plans", Recipe: endpointRecipe(solver)},
 		{Name: "command", Title: "Your script", Help: "any program that reads spec.json and appends events", Recipe: command},
-	}
+	}, nativePresets()...)
 }
 
 // PresetNamed returns a preset's recipe.
