@@ -1,7 +1,9 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"alidade/sandbox/qa"
 	"alidade/sandbox/travel"
@@ -74,45 +76,111 @@ func (p *sampler) play(all []*rollout, how nn.Sampling, stream func(i int) uint6
 	return nil
 }
 
+// bundle is rollouts that have said and read the same so far: they share a
+// slot, and part where they begin to differ.
+type bundle struct {
+	slot    nn.Slot
+	members []int // of the batch
+}
+
 // batch samples rollouts side by side.
 func (p *sampler) batch(batch []*rollout, how nn.Sampling, stream func(i int) uint64) error {
 	p.decoder.Reset()
-	slots := make([]nn.Slot, len(batch))
-	if err := p.prompts(batch, slots, stream); err != nil {
-		return err
-	}
-	active := make([]int, len(batch))
-	for i := range active {
-		active[i] = i
+	var active []bundle
+	for i, r := range batch {
+		if i > 0 && r.group == batch[i-1].group {
+			b := &active[len(active)-1]
+			b.members = append(b.members, i)
+			continue
+		}
+		slot, err := p.decoder.New(0)
+		if err != nil {
+			return err
+		}
+		if err := p.decoder.Push(slot, r.ep.Prompt()...); err != nil {
+			return err
+		}
+		active = append(active, bundle{slot, []int{i}})
 	}
 	for len(active) > 0 {
-		still := active[:0]
-		for _, i := range active {
-			r := batch[i]
-			got, err := p.decoder.Sample(slots[i], how)
-			if err != nil {
-				return fmt.Errorf("sample: %w", err)
-			}
-			_, done, err := p.speak(r, slots[i], got)
+		p.decoder.Step()
+		var next []bundle
+		for _, b := range active {
+			parts, err := p.round(batch, b, how, stream)
 			if err != nil {
 				return err
 			}
-			if !done {
-				still = append(still, i)
-			}
+			next = append(next, parts...)
 		}
-		active = still
-		p.decoder.Step()
+		active = next
 	}
 	return nil
+}
+
+// part is what some members of a bundle said and read next.
+type part struct {
+	said    compact.Token
+	read    []compact.Token
+	members []int
+}
+
+// round lets every member of a bundle say its next token and returns the
+// bundles of those that go on. What they said and read is pushed.
+func (p *sampler) round(batch []*rollout, b bundle, how nn.Sampling, stream func(i int) uint64) ([]bundle, error) {
+	streams, got := make([]uint64, len(b.members)), make([]nn.Sampled[float32], len(b.members))
+	for k, i := range b.members {
+		streams[k] = stream(i)
+	}
+	if err := p.decoder.SampleEach(b.slot, how, streams, got); err != nil {
+		return nil, fmt.Errorf("sample: %w", err)
+	}
+	var parts []part
+	for k, i := range b.members {
+		read, done := batch[i].say(got[k])
+		if done {
+			continue
+		}
+		at := slices.IndexFunc(parts, func(q part) bool { return q.said == got[k].Token && slices.Equal(q.read, read) })
+		if at < 0 {
+			at, parts = len(parts), append(parts, part{said: got[k].Token, read: read})
+		}
+		parts[at].members = append(parts[at].members, i)
+	}
+	if len(parts) == 0 {
+		p.decoder.Free(b.slot)
+		return nil, nil
+	}
+	out := make([]bundle, len(parts))
+	for k, q := range parts {
+		out[k] = bundle{b.slot, q.members}
+		if k == 0 {
+			continue
+		}
+		var err error
+		if out[k].slot, err = p.decoder.Fork(b.slot, 0); err != nil {
+			return nil, err
+		}
+	}
+	for k, q := range parts {
+		if err := errors.Join(p.decoder.Push(out[k].slot, q.said), p.decoder.Push(out[k].slot, q.read...)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// say takes a sampled token into the rollout and returns what it reads in
+// return, and whether the episode is over.
+func (r *rollout) say(got nn.Sampled[float32]) (read []compact.Token, done bool) {
+	r.logprob = append(r.logprob, got.LogProb)
+	r.entropy = append(r.entropy, got.Entropy)
+	return r.ep.Feed(got.Token)
 }
 
 // speak takes a sampled token into the rollout and says whether something was
 // read in return, and whether the episode is over.
 func (p *sampler) speak(r *rollout, slot nn.Slot, got nn.Sampled[float32]) (read, done bool, err error) {
-	r.logprob = append(r.logprob, got.LogProb)
-	r.entropy = append(r.entropy, got.Entropy)
-	observed, done := r.ep.Feed(got.Token)
+	observed, done := r.say(got)
 	if done {
 		p.decoder.Free(slot)
 		return false, true, nil

@@ -39,11 +39,24 @@ func (d *DecoderOf[F]) Sample(id Slot, o Sampling) (Sampled[F], error) {
 	if err != nil {
 		return Sampled[F]{}, err
 	}
+	var out [1]Sampled[F]
+	err = d.SampleEach(id, o, []uint64{s.stream}, out[:])
+	return out[0], err
+}
+
+// SampleEach chooses a token for each of several streams, into out: what forks
+// of the slot with these streams would sample. Sequences that are alike so far
+// can share a slot that way.
+func (d *DecoderOf[F]) SampleEach(id Slot, o Sampling, streams []uint64, out []Sampled[F]) error {
+	s, err := d.at(id)
+	if err != nil {
+		return err
+	}
 	if err := o.Validate(); err != nil {
-		return Sampled[F]{}, err
+		return err
 	}
 	if !s.fresh || len(s.pending) > 0 {
-		return Sampled[F]{}, fmt.Errorf("decoder slot %d has no logits: push tokens and step first", id)
+		return fmt.Errorf("decoder slot %d has no logits: push tokens and step first", id)
 	}
 	vocab := d.model.cfg.Vocab
 	d.sample = append(d.sample[:0], s.logits...)
@@ -53,19 +66,27 @@ func (d *DecoderOf[F]) Sample(id Slot, o Sampling) (Sampled[F], error) {
 		temperature = 1
 	}
 	lse, entropy := d.model.k.logSoftmax(z, vocab, F(1/temperature))
-	var token int
-	switch {
-	case o.Temperature == 0:
-		token = argmax(z[:vocab])
-	case o.TopP > 0 && o.TopP < 1:
-		token = d.nucleus(z[:vocab], float64(lse), o.TopP, uniform(s.stream, uint64(s.n)))
-	default:
-		token = d.draw(z, lse, uniform(s.stream, uint64(s.n)))
+	whole := o.TopP == 0 || o.TopP == 1
+	total := 0.0
+	if whole && o.Temperature > 0 {
+		total = d.chances(z, lse)
 	}
-	if token < 0 {
-		return Sampled[F]{}, fmt.Errorf("decoder slot %d: logits: %w", id, ErrNotFinite)
+	for i, stream := range streams {
+		var token int
+		switch {
+		case o.Temperature == 0:
+			token = argmax(z[:vocab])
+		case whole:
+			token = pick(z[:vocab], total, uniform(stream, uint64(s.n)))
+		default:
+			token = d.nucleus(z[:vocab], float64(lse), o.TopP, uniform(stream, uint64(s.n)))
+		}
+		if token < 0 {
+			return fmt.Errorf("decoder slot %d: logits: %w", id, ErrNotFinite)
+		}
+		out[i] = Sampled[F]{Token: int32(token), LogProb: d.scaled(s, token, temperature) - lse, Entropy: entropy}
 	}
-	return Sampled[F]{Token: int32(token), LogProb: d.scaled(s, token, temperature) - lse, Entropy: entropy}, nil
+	return nil
 }
 
 // Logits returns the raw logits after a slot's last token, valid until the
@@ -83,22 +104,26 @@ func (d *DecoderOf[F]) scaled(s *slot[F], token int, temperature float64) F {
 	return s.logits[token] * F(1/temperature)
 }
 
-// draw walks the cumulative distribution to u. z holds scaled logits and is
-// used up. It returns -1 if the distribution is not finite.
-func (d *DecoderOf[F]) draw(z []F, lse F, u float64) int {
+// chances turns scaled logits into probabilities and returns their sum.
+func (d *DecoderOf[F]) chances(z []F, lse F) (total float64) {
 	vocab := d.model.cfg.Vocab
 	// With g = -1 and h = 0 this is exp(z − lse).
 	d.model.k.logSoftmaxBack(z, vocab, 1, lse, 0, -1, 0)
-	var total float64
 	for _, p := range z[:vocab] {
 		total += float64(p)
 	}
+	return total
+}
+
+// pick walks the cumulative distribution to u. It returns -1 if the
+// distribution is not finite.
+func pick[F Float](z []F, total, u float64) int {
 	if !(total > 0) || math.IsInf(total, 0) {
 		return -1
 	}
 	left := u * total
 	last := -1
-	for i, p := range z[:vocab] {
+	for i, p := range z {
 		if p == 0 {
 			continue
 		}

@@ -228,3 +228,42 @@ func TestDecoderRefusesMisuse(t *testing.T) {
 		t.Error("a decoder without slots was made")
 	}
 }
+
+// One slot asked for many streams gives what forks with those streams give.
+func TestSampleEachIsWhatForksSample(t *testing.T) {
+	for _, kernel := range Kernels() {
+		m := smallModel(t, kernel)
+		d, _ := NewDecoder(m, 20)
+		root, _ := d.New(1)
+		if err := d.Push(root, 3, 1, 4); err != nil {
+			t.Fatal(err)
+		}
+		d.Step()
+		streams := make([]uint64, 16)
+		for i := range streams {
+			streams[i] = Stream(2, uint64(i))
+		}
+		for name, o := range map[string]Sampling{"whole": {Temperature: 1.7}, "top-p": {Temperature: 2, TopP: 0.95}, "greedy": {}} {
+			got := make([]Sampled[float32], len(streams))
+			if err := d.SampleEach(root, o, streams, got); err != nil {
+				t.Fatal(err)
+			}
+			differ := false
+			for i, stream := range streams {
+				f, err := d.Fork(root, stream)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := d.Sample(f, o)
+				if err != nil || got[i] != want {
+					t.Errorf("%s, %s: stream %d samples %+v, its fork %+v (%v)", kernel, name, i, got[i], want, err)
+				}
+				differ = differ || got[i] != got[0]
+				d.Free(f)
+			}
+			if differ != (name != "greedy") {
+				t.Errorf("%s, %s: streams differ: %v", kernel, name, differ)
+			}
+		}
+	}
+}
