@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 
 	"alidade/ablation"
 	"alidade/sandbox/travel"
@@ -52,8 +53,15 @@ func (p *Player) Play(ctx context.Context, url, model string, e *travel.Episode)
 	if full != "" {
 		t.Labels["context"] = full
 	}
+	if len(play.own) > 0 {
+		t.Labels[LabelTask] = strconv.Itoa(play.own[0].In)
+	}
 	return t, nil
 }
+
+// LabelTask is the label of a played trajectory that holds the tokens of its
+// prompt: all that is not response.
+const LabelTask = "task tokens"
 
 // ErrAway says that a server did not answer, after all retries.
 var ErrAway = errors.New("the model's server is away")

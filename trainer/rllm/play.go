@@ -139,6 +139,10 @@ func (s *Server) pay(p place, e *travel.Episode, t *trainer.Trajectory) PlayResu
 	reward := e.Pay(travel.RewardOf(s.cfg.Recipe), progress)
 	paid := e.Trajectory()
 	t.Reward, t.RewardKind, t.Components = reward, paid.RewardKind, paid.Components
+	if less := s.cfg.Overlong.penalty(t); less != 0 {
+		t.Reward += less
+		t.Components = append(t.Components, trainer.Component{Name: "overlong", Value: less})
+	}
 	t.ID, t.Group, t.Rollout, t.Step = p.id, p.group, p.rollout, p.step
 	t.Phase, t.Policy, t.Mode = "rl", "policy", "sampled"
 	if p.eval {
@@ -156,7 +160,31 @@ func (s *Server) pay(p place, e *travel.Episode, t *trainer.Trajectory) PlayResu
 	for name, v := range t.Scores {
 		m[name] = v
 	}
-	return PlayResult{Reward: reward, Correct: t.Success, Termination: reasonOf(t.End), Metrics: m, Episode: t.ID}
+	return PlayResult{Reward: t.Reward, Correct: t.Success, Termination: reasonOf(t.End), Metrics: m, Episode: t.ID}
+}
+
+// Overlong says what an over-long response costs. rLLM itself can only mask
+// one; the rest is paid with the reward.
+type Overlong struct {
+	How           string // zero (the reward is taken back), shape (the soft penalty of DAPO); else nothing
+	Limit, Buffer int    // longest response, and the part of it in which the penalty grows, tokens
+	Factor        float64
+}
+
+// penalty is what is taken off a finished episode's reward.
+func (o Overlong) penalty(t *trainer.Trajectory) float64 {
+	switch {
+	case o.How == "zero" && t.Overlong:
+		return -t.Reward
+	case o.How != "shape" || o.Buffer <= 0:
+		return 0
+	}
+	prompt, err := strconv.Atoi(t.Labels[endpoint.LabelTask])
+	if err != nil {
+		return 0
+	}
+	over := float64(t.Tokens - prompt - (o.Limit - o.Buffer))
+	return min(0, -over/float64(o.Buffer)*o.Factor)
 }
 
 // place finds the task of a request, the group and the step it is for. rLLM

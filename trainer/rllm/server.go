@@ -35,6 +35,7 @@ type Config struct {
 	Estimator string // rLLM's, for the advantages of a group
 	ByStd     bool   // they are divided by its standard deviation
 	Eval      []Row  // tasks of evaluation, in the order of the trainer's rows
+	Overlong  Overlong
 
 	// Open begins an episode for a rollout; nil = episodes are not played here.
 	Open func(split, task string, seed uint64, rollout int) (*travel.Episode, error)
