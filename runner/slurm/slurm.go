@@ -72,6 +72,7 @@ type Launcher struct {
 	gathering sync.Mutex
 	batches   map[string]*batch // by what is asked for
 
+	first   sync.Mutex // one look at a time for what was just submitted
 	mu      sync.Mutex
 	looking bool
 	looked  time.Time // when the last look that succeeded began

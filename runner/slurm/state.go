@@ -101,6 +101,19 @@ func (l *Launcher) look(id string) (j job, listed bool, at time.Time, err error)
 	return j, listed, l.looked, l.failing
 }
 
+// lookSince looks now, unless one that began since then has come back
+// meanwhile: many runs that were submitted together need one look.
+func (l *Launcher) lookSince(submitted time.Time) {
+	l.first.Lock()
+	defer l.first.Unlock()
+	l.mu.Lock()
+	known := !l.looked.Before(submitted)
+	l.mu.Unlock()
+	if !known {
+		l.lookNow()
+	}
+}
+
 func (l *Launcher) lookNow() {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
@@ -138,7 +151,7 @@ func (l *Launcher) Alive(_ context.Context, h runner.Handle) runner.Liveness {
 	}
 	j, listed, at, err := l.look(rec.Job)
 	if at.Before(rec.Submitted) && err == nil { // nothing is known of it yet
-		l.lookNow()
+		l.lookSince(rec.Submitted)
 		j, listed, at, err = l.look(rec.Job)
 	}
 	switch {

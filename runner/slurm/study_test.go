@@ -139,8 +139,13 @@ func (g *rig) settled(t *testing.T, want map[ablation.RunID]ablation.State, step
 // anew in between.
 func TestStudy(t *testing.T) {
 	launchertest.Cluster(t, "--cpus", "4")
+	t.Run("jobs", func(t *testing.T) { testStudy(t, 0) })
+	t.Run("arrays", func(t *testing.T) { testStudy(t, 5) })
+}
+
+func testStudy(t *testing.T, array int) {
 	data := t.TempDir()
-	settings := runner.SlurmSettings{MostJobs: 8, GPUs: "none"}
+	settings := runner.SlurmSettings{MostJobs: 8, GPUs: "none", Array: array}
 	g := newRig(t, data, settings)
 	ids := g.launch(t, commands(t, "twelve", 12, 60, "50"))
 	until(t, "four running", func() bool {
