@@ -2,10 +2,8 @@ package main
 
 import (
 	"alidade/trainer/native"
-	"alidade/trainer/trl"
+	"alidade/trainer/preflight"
 )
 
 // nativeAdapters are the frameworks of language models that this program drives.
-func nativeAdapters() []native.Adapter {
-	return []native.Adapter{trl.Adapter{}}
-}
+func nativeAdapters() []native.Adapter { return preflight.Adapters() }
