@@ -58,7 +58,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(serveCommand(), runCommand(), reportCommand(), rebuildCommand(), doctorCommand(), versionCommand(), trainCommand(), pretrainCommand(), travelCommand())
+	root.AddCommand(serveCommand(), runCommand(), reportCommand(), rebuildCommand(), doctorCommand(), versionCommand(), trainCommand(), trainersCommand(), preflightCommand(), pretrainCommand(), travelCommand())
 	return root
 }
 

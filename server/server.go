@@ -22,6 +22,7 @@ import (
 	"alidade/runner/local"
 	"alidade/runner/slurm"
 	"alidade/store"
+	"alidade/trainer/preflight"
 	"alidade/web"
 )
 
@@ -158,7 +159,8 @@ func (s *Server) wire(ctx context.Context, l net.Listener) error {
 	history := web.NewDeviceHistory(deviceNow)
 	handler, err := web.New(web.Config{
 		Store: s.store, Runs: s.runner, Queue: queue{s.runner, s.store, s.hub.Publish}, Devices: deviceNow, History: history, Hub: s.hub,
-		Token: s.token, NoAuth: s.cfg.NoAuth, Hosts: s.cfg.Hosts, Logger: s.log, Version: s.cfg.Version, DataDir: s.cfg.Data,
+		Trainers: trainers{preflight.Here(s.cfg.Data)},
+		Token:    s.token, NoAuth: s.cfg.NoAuth, Hosts: s.cfg.Hosts, Logger: s.log, Version: s.cfg.Version, DataDir: s.cfg.Data,
 	})
 	if err != nil {
 		return err
