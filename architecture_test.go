@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"gpu":                    {"ablation"},
 	"runner":                 {"ablation", "trainer", "store", "gpu", "runner/shim"},
 	"runner/local":           {"runner", "runner/shim", "ablation"},
-	"runner/shim":            {"trainer"},
+	"runner/shim":            {"trainer", "gpu"}, // a job's GPUs are read beside its trainer
 	"runner/slurm":           {"runner", "runner/shim", "gpu", "ablation"},
 	"runner/launchertest":    {"runner", "runner/shim", "ablation"},
 	"report":                 {"report/chart", "stats", "templates", "ablation", "ablation/published", "trainer"},

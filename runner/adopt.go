@@ -89,7 +89,7 @@ func (l *life) attach(ctx context.Context) (bool, error) {
 		r.log.Error("attach", "run", run.ID, "attempt", run.Attempt, "err", err)
 		handle = Handle{Dir: dir}
 	}
-	l.handle = handle
+	l.handle, l.want = handle, r.need(run.Arm.Recipe)
 	r.begins(run)
 	l.lease, err = r.cfg.Devices.Reserve(run.ID, deviceIDs(run.Device))
 	if err != nil {

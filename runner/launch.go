@@ -60,7 +60,7 @@ func (l *life) launch(ctx context.Context) error {
 	spec := trainer.Spec{
 		Version: trainer.Version, Run: run.ID, Study: l.study, Arm: run.Arm.Label, Attempt: run.Attempt,
 		Seed: run.Seed, Recipe: run.Arm.Recipe, Dir: dir, Events: filepath.Join(dir, eventsFile),
-		Artifacts:  filepath.Join(r.cfg.Data, "artifacts"),
+		Artifacts:  r.folder("artifacts"),
 		ResumeFrom: from.path, ResumeStep: from.step,
 		Threads: threads(l.want), Devices: l.lease.IDs(),
 	}

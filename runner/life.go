@@ -122,6 +122,7 @@ func (l *life) live(ctx context.Context) {
 	if !l.follow(ctx) {
 		return
 	}
+	l.readRemote(ctx)
 	l.settle(ctx)
 }
 

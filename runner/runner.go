@@ -215,18 +215,22 @@ func (r *Runner) move(ctx context.Context, id ablation.RunID, ev ablation.Event,
 	return run, nil
 }
 
-// runDir is the folder of a run. Where the folder of runs is a link, as to a
-// file system that a cluster's machines share, it is named by its target:
-// elsewhere the link may not be there.
-func (r *Runner) runDir(id ablation.RunID) string {
-	r.rootOnce.Do(func() {
-		r.root = filepath.Join(r.cfg.Data, "runs")
-		if info, err := os.Lstat(r.root); err == nil && info.Mode()&os.ModeSymlink != 0 {
-			if target, err := filepath.EvalSymlinks(r.root); err == nil {
-				r.root = target
-			}
+// folder is one of the data folder's. Where it is a link, as to a file system
+// that a cluster's machines share, it is named by its target: elsewhere the
+// link may not be there.
+func (r *Runner) folder(name string) string {
+	path := filepath.Join(r.cfg.Data, name)
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			return target
 		}
-	})
+	}
+	return path
+}
+
+// runDir is the folder of a run.
+func (r *Runner) runDir(id ablation.RunID) string {
+	r.rootOnce.Do(func() { r.root = r.folder("runs") })
 	return filepath.Join(r.root, strconv.FormatInt(int64(id), 10))
 }
 

@@ -27,6 +27,7 @@ type readings struct {
 	begun   bool
 	foreign map[string]bool // processes told already
 	origin  time.Time       // when the run was first started
+	offset  int64           // read of what a cluster's job notes of its GPUs
 }
 
 // readDevices stores a reading of the leased GPUs: utilisation, memory, power
@@ -44,6 +45,7 @@ func (l *life) readDevices(ctx context.Context, now time.Time) {
 		}
 	}
 	if len(mine) == 0 {
+		l.readRemote(ctx)
 		return
 	}
 	l.flagForeign(ctx, mine)
@@ -124,20 +126,21 @@ func (l *life) resumeReadings(ctx context.Context) {
 // account writes into the attempt what its devices cost: GPU-seconds are those
 // of the lease, whatever the GPUs did.
 func (l *life) account(exit *shim.Exit) {
-	n := 0
-	for _, d := range l.lease.Devices {
-		if d.Kind == gpu.KindGPU {
-			n++
-		}
-	}
+	n := l.gpus()
 	if n == 0 || l.attempt.StartedAt.IsZero() {
 		return
 	}
-	until := time.Now()
+	from, until := l.attempt.StartedAt, time.Now()
+	if _, ok := l.r.cfg.Launcher.(Queuer); ok {
+		if exit == nil || exit.Started.IsZero() {
+			return // whether it ever held them is not known
+		}
+		from = exit.Started // the cluster's queue does not count
+	}
 	if exit != nil && exit.Ended.After(l.attempt.StartedAt) {
 		until = exit.Ended
 	}
-	l.attempt.DeviceS = until.Sub(l.attempt.StartedAt).Seconds() * float64(n)
+	l.attempt.DeviceS = until.Sub(from).Seconds() * float64(n)
 	l.attempt.EnergyJ = l.readings.energyJ
 	l.attempt.Cost = l.attempt.DeviceS / 3600 * l.r.cfg.Settings.PricePerGPUHour
 }

@@ -48,8 +48,12 @@ func Main(args []string) int {
 	flags.DurationVar(&s.grace, "grace", 2*time.Second, "time between SIGTERM and SIGKILL for processes the trainer left behind")
 	job := flags.String("job", "", "in a cluster's job: the file that says what to run")
 	array := flags.String("array", "", "in a task of a cluster's job array: the file that lists the attempts' folders")
+	sampler := flags.Bool("sample", false, "note what the job's GPUs do; a shim starts it beside itself")
 	if err := flags.Parse(args); err != nil {
 		return codeUsage
+	}
+	if *sampler && s.dir != "" {
+		return sample(s.dir)
 	}
 	if *array != "" {
 		var err error
@@ -95,6 +99,7 @@ type shim struct {
 	limited time.Time // when the job's time was nearly up
 	signals chan os.Signal
 	told    time.Time // when the whole group was last asked to end
+	sampler int       // process; 0 = none
 }
 
 // run is the shim's life, top to bottom.
@@ -122,7 +127,9 @@ func (s *shim) run() error {
 	if err := replace(s.dir, HandleFile, s.handle); err != nil {
 		s.complain(err) // an adopting server still finds us by the first record
 	}
+	s.startSampler()
 	status, usage := s.wait()
+	s.endSampler()
 	exit := &s.exit
 	exit.Ended = time.Now()
 	exit.ExitCode = status.ExitStatus()
@@ -195,6 +202,9 @@ func (s *shim) wait() (syscall.WaitStatus, syscall.Rusage) {
 		case err == nil && pid == s.handle.TrainerPID:
 			return status, usage
 		case err == nil && pid > 0, errors.Is(err, syscall.EINTR):
+			if pid == s.sampler {
+				s.sampler = 0 // its id may soon be another's
+			}
 			continue
 		}
 		select {

@@ -24,6 +24,11 @@ type rig struct {
 
 func newRig(t *testing.T, data string, s runner.SlurmSettings) *rig {
 	t.Helper()
+	return newPricedRig(t, data, runner.Settings{Slurm: s})
+}
+
+func newPricedRig(t *testing.T, data string, s runner.Settings) *rig {
+	t.Helper()
 	st, err := store.Open(data, store.Options{CommitEvery: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +41,7 @@ func newRig(t *testing.T, data string, s runner.SlurmSettings) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := runner.New(runner.Config{Store: st, Devices: pool, Launcher: newLauncher(t, s), Exe: exe, MinFree: -1,
+	r, err := runner.New(runner.Config{Store: st, Devices: pool, Launcher: newLauncher(t, s.Slurm), Settings: s, Exe: exe, MinFree: -1,
 		Env: []string{"PATH=" + os.Getenv("PATH")}, Timing: runner.Timing{Tick: 100 * time.Millisecond, Retry: 100 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
