@@ -28,7 +28,7 @@ func crossRules() []crossRule {
 		modelSet, batchByDevices, miniBatch, miniByDevices, microDivides, microMissing, microTwice, tokenCap, modelLength,
 		sampledValidation, filterMetric, syncStep, groupSize, tensorParallel, sequenceParallel, loraLimit, rowsEnough, agentWorkers,
 		estimator, bothKL, idleKL, toolsOff, toolResponseShort, overlongManager, overlongLength, sequenceClip, sequenceLoss,
-		pointlessSamples, biasedSampling, highRate, neverSaved, resumeDevices, responseBudget, secondRollout, resumePath,
+		pointlessSamples, biasedSampling, highRate, neverSaved, resumeDevices, responseBudget, secondRollout, resumePath, knownLoggers,
 	}
 }
 

@@ -2,6 +2,7 @@ package verl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"alidade/trainer/native"
@@ -169,6 +170,24 @@ func responseBudget(l *lookup) (native.Verdict, bool) {
 	if l.Tools && turns > 0 && limit < turns*turnTokens {
 		return warn("response-budget", "data.max_response_length", fmt.Sprint(limit), fmt.Sprintf("%d turns do not fit: the response ends first", turns),
 			fmt.Sprintf("at least %d tokens, or fewer turns; look at response_length/clip_ratio in the smoke run", turns*turnTokens))
+	}
+	return fine()
+}
+
+// knownLoggers refuses a name at which verl would stop.
+func knownLoggers(l *lookup) (native.Verdict, bool) {
+	known := []string{"console", "wandb", "mlflow", "swanlab", "vemlp_wandb", "tensorboard", "clearml"}
+	if l.Profile.FileLogger {
+		known = append(known, "trackio", "file")
+	}
+	if l.Profile.V1 {
+		known = append(known, "rl_insight")
+	}
+	key := "trainer.logger"
+	for _, name := range strings.Split(strings.Trim(l.text(key), "[]"), ",") {
+		if name = unquote(strings.TrimSpace(name)); !slices.Contains(known, name) {
+			return refuse("logger", key, l.text(key), fmt.Sprintf("verl %s has no logger %q", l.Profile.Name, name), strings.Join(known, ", "))
+		}
 	}
 	return fine()
 }
