@@ -77,6 +77,10 @@ var signatures = []signature{
 		marks: []string{"Failed to get register_center_actor", "within 300 seconds"}},
 	{code: "server-gone", class: again, tries: 2, words: "a server that the trainer needs was not there", help: "look at that server's log",
 		marks: []string{"The vLLM server can't be reached"}},
+	{code: "killed", class: change, words: "the training process was killed", help: "mostly the kernel's out-of-memory killer: fewer workers, or less offloading to the CPU",
+		marks: []string{"ended with exit code 137"}}, // 128 + SIGKILL of a process that the trainer itself drives
+	{code: "native", class: again, tries: 1, words: "the training process crashed in native code", help: "if it comes again at the same step: another version of the engine, or a shorter prompt",
+		marks: []string{"ended with exit code 139", "ended with exit code 134"}},
 	{code: "driver", class: again, tries: 1, words: "the GPU or its driver failed", help: "look at the device: it is put away if the fault is fatal",
 		marks: []string{"NVRM: Xid", "GPU is lost", "CUDA error: an illegal memory access", "uncorrectable ECC error", "CUDA error: unspecified launch failure"}},
 }
@@ -84,7 +88,6 @@ var signatures = []signature{
 // others are causes that no log line names, with their classes.
 var others = map[string]signature{
 	"oom-killer":  {class: change},
-	"native":      {class: again, tries: 1},
 	"preempted":   {class: again, tries: 100},
 	"node-failed": {class: again, tries: 3},
 	"time-limit":  {class: again, tries: 1000},
