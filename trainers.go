@@ -36,6 +36,7 @@ func trainersCommand() *cobra.Command {
 	}
 	dataFlag(c, &data)
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	c.AddCommand(installCommand())
 	return c
 }
 

@@ -56,7 +56,7 @@ func (r *run) artifact(ctx context.Context, kind string, key any, build func(dir
 		return "", fmt.Errorf("artifact folder: %w", err)
 	}
 	if !exists(filepath.Join(dir, provenanceFile)) {
-		unlock, err := lock(ctx, dir+".lock")
+		unlock, err := Lock(ctx, dir+".lock")
 		if err != nil {
 			return "", err
 		}
@@ -111,9 +111,9 @@ func (r *run) announce(kind, hash, dir string) error {
 		Step: r.last, Provenance: notes, CreatedAt: p.Made})
 }
 
-// lock takes an exclusive lock on the file at path, waiting for it until ctx
+// Lock takes an exclusive lock on the file at path, waiting for it until ctx
 // is done.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
