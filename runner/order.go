@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,18 +16,32 @@ const heldByPerson = "paused by a person"
 
 // PauseQueue keeps all queued runs from being started, also over restarts of
 // the server; live ones go on. Reason is shown; "" is a standard one.
-func (r *Runner) PauseQueue(_ context.Context, reason string) error {
+func (r *Runner) PauseQueue(ctx context.Context, reason string) error {
 	if reason == "" {
 		reason = "paused by a person"
 	}
-	return r.saved.change(func(q *queueState) { q.Paused, q.PausedAt = reason, time.Now() })
+	if err := r.saved.change(func(q *queueState) { q.Paused, q.PausedAt = reason, time.Now() }); err != nil {
+		return err
+	}
+	r.told(ctx)
+	return nil
 }
 
 // ResumeQueue ends PauseQueue.
-func (r *Runner) ResumeQueue(context.Context) error {
-	err := r.saved.change(func(q *queueState) { q.Paused, q.PausedAt = "", time.Time{} })
+func (r *Runner) ResumeQueue(ctx context.Context) error {
+	if err := r.saved.change(func(q *queueState) { q.Paused, q.PausedAt = "", time.Time{} }); err != nil {
+		return err
+	}
+	r.told(ctx)
 	r.Wake()
-	return err
+	return nil
+}
+
+// told makes the status right at once after the queue was paused or resumed,
+// and tells the pages: a commit without a run makes them look again.
+func (r *Runner) told(ctx context.Context) {
+	r.paused(ctx)
+	r.cfg.Publish(store.Commit{})
 }
 
 // PauseRun holds a queued run back. A live one saves a checkpoint, ends and
@@ -58,13 +73,19 @@ func (r *Runner) ResumeRun(ctx context.Context, id ablation.RunID) error {
 }
 
 // SetPriority orders a run in the queue: larger first, among equals the one
-// that waits longer.
+// that waits longer. It ends what MoveBy did.
 func (r *Runner) SetPriority(ctx context.Context, id ablation.RunID, priority int) error {
+	return r.SetPlace(ctx, id, priority, 0)
+}
+
+// SetPlace is SetPriority with a place among equals, as a queued run had it
+// before; 0 = by its age.
+func (r *Runner) SetPlace(ctx context.Context, id ablation.RunID, priority int, place int64) error {
 	if priority < -ablation.MaxPriority || priority > ablation.MaxPriority {
 		return &ablation.Invalid{Fields: []ablation.FieldError{{Field: "priority", Value: fmt.Sprint(priority),
 			Allowed: fmt.Sprintf("a whole number from %d to %d", -ablation.MaxPriority, ablation.MaxPriority)}}}
 	}
-	if _, err := r.order(ctx, id, func(run *ablation.Run) { run.Priority = priority }); err != nil {
+	if _, err := r.order(ctx, id, func(run *ablation.Run) { run.Priority, run.Place = priority, place }); err != nil {
 		return fmt.Errorf("set priority of run %d: %w", id, err)
 	}
 	r.Wake()
@@ -173,6 +194,7 @@ func (r *Runner) Complete(ctx context.Context, id ablation.StudyID) (Completion,
 		}
 		done.Again = append(done.Again, run.ID)
 	}
+	r.took(id, tookComplete, append(slices.Clone(done.Added), done.Again...))
 	r.Wake()
 	return done, nil
 }

@@ -45,7 +45,10 @@ func decide(code string, attempts []ablation.Attempt, saved bool, now time.Time)
 		return decision{words: "not tried again by itself: it left no new checkpoint to go on from"}
 	}
 	wait := longestWait
-	if earlier < 6 {
+	switch {
+	case code == "preempted", code == "time-limit":
+		wait = 0 // the cluster's own queue is wait enough
+	case earlier < 6:
 		wait = firstWait << earlier
 	}
 	return decision{again: true, wait: wait, words: fmt.Sprintf("tried again from the last checkpoint (%d of %d within a day)", earlier+1, s.tries)}
@@ -82,7 +85,7 @@ func (l *life) retry(ctx context.Context, d decision) {
 	wait := time.Duration(float64(d.wait) * l.r.cfg.Timing.retryScale())
 	l.patiently(ctx, "queue a new attempt", func(ctx context.Context) error {
 		run, err := l.r.move(ctx, l.run.ID, ablation.EvRequeue, func(run *ablation.Run) {
-			run.Cause, run.EndedAt, run.QueuedAt, run.ReadyAt = "", time.Time{}, time.Now(), time.Now().Add(wait)
+			run.Cause, run.EndedAt, run.QueuedAt, run.ReadyAt, run.Place = "", time.Time{}, time.Now(), time.Now().Add(wait), 0
 		})
 		if errors.Is(err, ablation.ErrConflict) {
 			return nil // a person was faster

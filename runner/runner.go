@@ -91,11 +91,12 @@ type Runner struct {
 	base      context.Context // of Run, which owns the lives; nil before
 	live      map[ablation.RunID]*life
 	lost      map[ablation.RunID]*lostRun
-	handed    map[ablation.RunID]string // to a cluster: what they wait for there
-	halted    bool                      // no run is started any more
-	fullUntil time.Time                 // a launch found the disk full, whatever its free space says
-	diskTold  bool                      // the alert about a full disk was given
-	reserved  map[string]*reservation   // by kind of device, from the last pass
+	handed    map[ablation.RunID]string                        // to a cluster: what they wait for there
+	halted    bool                                             // no run is started any more
+	fullUntil time.Time                                        // a launch found the disk full, whatever its free space says
+	taken     map[ablation.StudyID]map[string][]ablation.RunID // by acts on a study that can be taken back
+	diskTold  bool                                             // the alert about a full disk was given
+	reserved  map[string]*reservation                          // by kind of device, from the last pass
 	status    Status
 }
 

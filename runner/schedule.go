@@ -17,6 +17,7 @@ import (
 
 // Status is what the queue waits for, for the pages.
 type Status struct {
+	ByPerson  bool                      // paused by a person: ResumeQueue helps
 	Paused    bool                      // nothing is started; running runs go on
 	Reason    string                    // why, in words
 	FreeBytes int64                     // on the data folder's disk; 0 = unknown
@@ -319,7 +320,7 @@ func (r *Runner) paused(ctx context.Context) bool {
 	case by != "":
 		reason = by
 	}
-	r.status.FreeBytes, r.status.Reason, r.status.Paused = free, reason, reason != ""
+	r.status.FreeBytes, r.status.Reason, r.status.Paused, r.status.ByPerson = free, reason, reason != "", by != "" && reason == by
 	tell := disk && !r.diskTold
 	r.diskTold = disk
 	r.mu.Unlock()

@@ -187,7 +187,10 @@ func (l *life) again(ctx context.Context) {
 	}
 	l.patiently(ctx, "queue a paused run", func(ctx context.Context) error {
 		run, err := l.r.move(ctx, l.run.ID, ablation.EvRequeue, func(run *ablation.Run) {
-			run.Cause, run.EndedAt, run.QueuedAt = "", time.Time{}, time.Now()
+			run.Cause, run.EndedAt, run.QueuedAt, run.Place = "", time.Time{}, time.Now(), 0
+			if run.Hold == goesOn {
+				run.Hold = ""
+			}
 		})
 		if err == nil {
 			l.run = run

@@ -107,13 +107,27 @@ func (l *life) askStop() {
 	}
 }
 
+// undoTime is how long a cancelled run that is queued again gets its old place.
+const undoTime = time.Minute
+
+// goesOn is the hold of a stopping run that is to be queued again, and not held
+// there, as soon as it has ended.
+const goesOn = "goes on when it has ended"
+
 // Resume queues an ended or lost run again: a new attempt, from the last
-// checkpoint when there is one. It is ErrConflict for a run that is queued,
-// live or succeeded, and for a lost one whose trainer still runs.
+// checkpoint when there is one. One that is being stopped is queued when it has
+// ended. It is ErrConflict for a run that is queued, live or succeeded, and for
+// a lost one whose trainer still runs.
 func (r *Runner) Resume(ctx context.Context, id ablation.RunID) error {
 	run, err := r.store.Run(ctx, id)
 	if err != nil {
 		return fmt.Errorf("resume run %d: %w", id, err)
+	}
+	if run.State == ablation.Stopping {
+		if _, err := r.order(ctx, id, func(run *ablation.Run) { run.Hold = goesOn }); err != nil {
+			return fmt.Errorf("resume run %d: %w", id, err)
+		}
+		return nil
 	}
 	if run.State.Live() {
 		return fmt.Errorf("resume run %d: it is %s: %w", id, run.State, ablation.ErrConflict)
@@ -125,7 +139,10 @@ func (r *Runner) Resume(ctx context.Context, id ablation.RunID) error {
 		}
 	}
 	_, err = r.move(ctx, id, ablation.EvRequeue, func(run *ablation.Run) {
-		run.Cause, run.Hold, run.EndedAt, run.ReadyAt, run.QueuedAt = "", "", time.Time{}, time.Time{}, time.Now()
+		if run.Attempt > 0 || time.Since(run.EndedAt) > undoTime {
+			run.QueuedAt, run.Place = time.Now(), 0 // else it was cancelled a moment ago: it keeps its place
+		}
+		run.Cause, run.Hold, run.EndedAt, run.ReadyAt = "", "", time.Time{}, time.Time{}
 	})
 	if err != nil {
 		return fmt.Errorf("resume run %d: %w", id, err)
@@ -137,7 +154,9 @@ func (r *Runner) Resume(ctx context.Context, id ablation.RunID) error {
 
 // PauseStudy keeps a study's queued runs from being started; live ones go on.
 func (r *Runner) PauseStudy(ctx context.Context, id ablation.StudyID) error {
-	return r.store.SetStudyPaused(ctx, id, true)
+	err := r.store.SetStudyPaused(ctx, id, true)
+	r.cfg.Publish(store.Commit{Run: ablation.Run{Study: id}}) // no run moved, the pages look again
+	return err
 }
 
 // ResumeStudy lets a paused study's runs be started again.
@@ -146,6 +165,7 @@ func (r *Runner) ResumeStudy(ctx context.Context, id ablation.StudyID) error {
 		return err
 	}
 	err := r.forgive(id)
+	r.cfg.Publish(store.Commit{Run: ablation.Run{Study: id}})
 	r.Wake()
 	return err
 }
@@ -156,7 +176,11 @@ func (r *Runner) StopStudy(ctx context.Context, id ablation.StudyID) error {
 	if _, err := r.store.Study(ctx, id); err != nil {
 		return fmt.Errorf("stop study %d: %w", id, err)
 	}
-	return r.stopAll(ctx, id, ablation.Queued, ablation.Starting, ablation.Running, ablation.Stopping)
+	stopped, err := r.stopAll(ctx, id, ablation.Queued, ablation.Starting, ablation.Running, ablation.Stopping)
+	if len(stopped) > 0 {
+		r.took(id, tookStop, stopped)
+	}
+	return err
 }
 
 // StopAll ends every live run and waits until they have ended or ctx is done.
@@ -165,7 +189,7 @@ func (r *Runner) StopAll(ctx context.Context) error {
 	r.mu.Lock()
 	r.halted = true
 	r.mu.Unlock()
-	if err := r.stopAll(ctx, 0, ablation.Starting, ablation.Running, ablation.Stopping); err != nil {
+	if _, err := r.stopAll(ctx, 0, ablation.Starting, ablation.Running, ablation.Stopping); err != nil {
 		return err
 	}
 	for {
@@ -181,21 +205,25 @@ func (r *Runner) StopAll(ctx context.Context) error {
 	}
 }
 
-// stopAll stops runs state by state. One that ends meanwhile is no error.
-func (r *Runner) stopAll(ctx context.Context, study ablation.StudyID, states ...ablation.State) error {
+// stopAll stops runs state by state, and returns those that it stopped. One
+// that ends meanwhile is no error.
+func (r *Runner) stopAll(ctx context.Context, study ablation.StudyID, states ...ablation.State) (stopped []ablation.RunID, err error) {
 	var errs []error
 	for _, state := range states {
 		runs, err := r.store.Runs(ctx, store.RunFilter{Study: study, States: []ablation.State{state}})
 		if err != nil {
-			return fmt.Errorf("list runs: %w", err)
+			return stopped, fmt.Errorf("list runs: %w", err)
 		}
 		for _, run := range runs {
-			if err := r.Stop(ctx, run.ID); err != nil && !errors.Is(err, ablation.ErrConflict) {
+			switch err := r.Stop(ctx, run.ID); {
+			case err == nil && run.State != ablation.Stopping:
+				stopped = append(stopped, run.ID)
+			case err != nil && !errors.Is(err, ablation.ErrConflict):
 				errs = append(errs, err)
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return stopped, errors.Join(errs...)
 }
 
 // stoppedItself reports whether a trainer said that a signal ended it.

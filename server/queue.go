@@ -20,7 +20,7 @@ type queue struct {
 // Status implements web.Queue.
 func (q queue) Status() web.QueueStatus {
 	s := q.Runner.Status()
-	return web.QueueStatus{Paused: s.Paused, Reason: s.Reason, Handed: s.Handed}
+	return web.QueueStatus{Paused: s.Paused, ByPerson: s.ByPerson, Reason: s.Reason, Handed: s.Handed}
 }
 
 // Waiting implements web.Queue.
@@ -31,7 +31,7 @@ func (q queue) Waiting(ctx context.Context) ([]web.Waiting, error) {
 	}
 	out := make([]web.Waiting, len(items))
 	for i, it := range items {
-		out[i] = web.Waiting{Run: it.ID, Study: it.Study, Priority: it.Priority, Hold: it.Hold, Reason: it.Reason, Start: it.Start, Takes: it.Takes}
+		out[i] = web.Waiting{Run: it.ID, Study: it.Study, Priority: it.Priority, Place: it.QueuedRun.Place, Hold: it.Hold, Reason: it.Reason, Start: it.Start, Takes: it.Takes}
 	}
 	return out, nil
 }

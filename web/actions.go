@@ -37,6 +37,12 @@ func (s *site) actOnStudy(ctx context.Context, id ablation.StudyID, act string) 
 	if s.Queue == nil {
 		return errReadOnly
 	}
+	switch act {
+	case "unstop":
+		return s.Queue.TakeBack(ctx, id, "stop")
+	case "uncomplete":
+		return s.Queue.TakeBack(ctx, id, "complete")
+	}
 	_, err := s.Queue.Complete(ctx, id)
 	return err
 }
@@ -62,6 +68,10 @@ func (s *site) actOnRun(ctx context.Context, id ablation.RunID, act string) erro
 		return s.Queue.PauseRun(ctx, id)
 	case "unpause":
 		return s.Queue.ResumeRun(ctx, id)
+	case "up":
+		return s.Queue.MoveBy(ctx, id, -1)
+	case "down":
+		return s.Queue.MoveBy(ctx, id, 1)
 	case "first":
 		return s.Queue.MoveFirst(ctx, id)
 	case "last":

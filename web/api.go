@@ -27,11 +27,11 @@ func (s *site) routesAPI(r chi.Router) {
 	r.Get("/api/v1/studies/{study}/metrics", s.page(s.apiStudyMetrics))
 	r.Get("/api/v1/studies/{study}/series", s.page(s.apiStudySeries))
 	r.Get("/api/v1/studies/{study}/study.yaml", s.page(s.apiStudyFile))
-	r.Post("/api/v1/studies/{study}/{act:pause|resume|stop|complete|archive|unarchive}", s.page(s.apiStudyAct))
+	r.Post("/api/v1/studies/{study}/{act:pause|resume|stop|unstop|complete|uncomplete|archive|unarchive}", s.page(s.apiStudyAct))
 	r.Get("/api/v1/runs/{run}", s.page(s.apiRun))
 	r.Get("/api/v1/runs/{run}/series", s.page(s.apiRunSeries))
 	r.Get("/api/v1/runs/{run}/log", s.page(s.apiRunLog))
-	r.Post("/api/v1/runs/{run}/{act:stop|resume|pause|unpause|first|last}", s.page(s.apiRunAct))
+	r.Post("/api/v1/runs/{run}/{act:stop|resume|pause|unpause|up|down|first|last}", s.page(s.apiRunAct))
 	r.Get("/api/v1/series", s.page(s.apiSeries))
 	r.Get("/api/v1/devices", s.page(s.apiDevices))
 }

@@ -16,20 +16,23 @@ type Queue interface {
 	PauseQueue(ctx context.Context, reason string) error
 	ResumeQueue(ctx context.Context) error
 	PauseRun(ctx context.Context, id ablation.RunID) error
-	ResumeRun(ctx context.Context, id ablation.RunID) error // ends PauseRun
-	SetPriority(ctx context.Context, id ablation.RunID, priority int) error
+	ResumeRun(ctx context.Context, id ablation.RunID) error                           // ends PauseRun
+	SetPlace(ctx context.Context, id ablation.RunID, priority int, place int64) error // place among equals, 0 = by age
+	MoveBy(ctx context.Context, id ablation.RunID, places int) error                  // below 0 = towards the head
 	MoveFirst(ctx context.Context, id ablation.RunID) error
 	MoveLast(ctx context.Context, id ablation.RunID) error
 	AddSeeds(ctx context.Context, id ablation.StudyID, seeds []uint64) ([]ablation.RunID, error)
 	Complete(ctx context.Context, id ablation.StudyID) (Completion, error)
+	TakeBack(ctx context.Context, id ablation.StudyID, act string) error // "stop" or "complete", for the runs that it changed
 	Quarantine(ctx context.Context, device, why string) error
 	Unquarantine(ctx context.Context, device string) error
 }
 
 // QueueStatus says whether anything is started, and if not, why.
 type QueueStatus struct {
-	Paused bool   `json:"paused"`
-	Reason string `json:"reason,omitempty"`
+	Paused   bool   `json:"paused"`
+	ByPerson bool   `json:"by_person,omitempty"` // resuming it helps
+	Reason   string `json:"reason,omitempty"`
 
 	Handed map[ablation.RunID]string `json:"handed,omitempty"` // started runs that wait in a cluster's queue, and for what
 }
@@ -39,6 +42,7 @@ type Waiting struct {
 	Run      ablation.RunID   `json:"run"`
 	Study    ablation.StudyID `json:"study"`
 	Priority int              `json:"priority"`
+	Place    int64            `json:"place,omitempty"`    // among equals, as a person put it; 0 = by age
 	Hold     string           `json:"hold,omitempty"`     // why it may not start; "" = it may
 	Reason   string           `json:"reason,omitempty"`   // what it waits for
 	Start    time.Time        `json:"start,omitzero"`     // estimated; zero = cannot be told
@@ -52,8 +56,7 @@ type Completion struct {
 	Skipped map[ablation.RunID]string `json:"skipped,omitempty"` // and why
 }
 
-// pausedByHand is the reason the pages give; only such a pause is ended by a
-// button.
+// pausedByHand is the reason the pages give.
 const pausedByHand = "paused by hand"
 
 // waits is the queue as a page needs it.
@@ -79,7 +82,7 @@ func (s *site) readQueue(ctx context.Context) (waits, error) {
 			return q, fmt.Errorf("read queue: %w", err)
 		}
 		for _, r := range stored {
-			q.list = append(q.list, Waiting{Run: r.ID, Study: r.Study, Priority: r.Priority, Hold: r.Hold, Reason: r.Hold})
+			q.list = append(q.list, Waiting{Run: r.ID, Study: r.Study, Priority: r.Priority, Place: r.Place, Hold: r.Hold, Reason: r.Hold})
 		}
 	}
 	q.at = make(map[ablation.RunID]int, len(q.list))
@@ -130,8 +133,12 @@ func queueAlert(q QueueStatus, waiting int) []templates.AlertView {
 	if waiting > 0 {
 		a.Title += ": " + plural(waiting, "run waits", "runs wait")
 	}
-	if q.Reason == pausedByHand {
-		a.Level, a.Text = "warn", "Paused by hand. Running runs go on."
+	if q.ByPerson {
+		a.Level = "warn"
+		if q.Reason == pausedByHand {
+			a.Text = "Paused by hand."
+		}
+		a.Text += " Running runs go on."
 		a.Actions = []templates.ActionView{{Label: "Resume the queue", Post: "/queue/resume", Toast: "The queue goes on", Undo: "/queue/pause", Small: true}}
 	} else {
 		a.Text += " Running runs go on."

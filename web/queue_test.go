@@ -36,7 +36,7 @@ func (f *fakeQueue) Waiting(ctx context.Context) ([]Waiting, error) {
 	queued, err := f.store.Queued(ctx, 0)
 	out := make([]Waiting, len(queued))
 	for i, q := range queued {
-		out[i] = Waiting{Run: q.ID, Study: q.Study, Priority: q.Priority, Hold: q.Hold, Reason: "waits for 4 GPUs of 80 GiB: 2 free"}
+		out[i] = Waiting{Run: q.ID, Study: q.Study, Priority: q.Priority, Place: q.Place, Hold: q.Hold, Reason: "waits for 4 GPUs of 80 GiB: 2 free"}
 		if q.Hold != "" {
 			out[i].Reason = q.Hold
 		} else if i < 500 {
@@ -52,7 +52,7 @@ func (f *fakeQueue) order(ctx context.Context, id ablation.RunID, change func(*a
 }
 
 func (f *fakeQueue) PauseQueue(_ context.Context, reason string) error {
-	f.status = QueueStatus{Paused: true, Reason: reason}
+	f.status = QueueStatus{Paused: true, ByPerson: true, Reason: reason}
 	return nil
 }
 
@@ -69,18 +69,34 @@ func (f *fakeQueue) ResumeRun(ctx context.Context, id ablation.RunID) error {
 	return f.order(ctx, id, func(r *ablation.Run) { r.Hold = "" })
 }
 
-func (f *fakeQueue) SetPriority(ctx context.Context, id ablation.RunID, p int) error {
-	return f.order(ctx, id, func(r *ablation.Run) { r.Priority = p })
+func (f *fakeQueue) SetPlace(ctx context.Context, id ablation.RunID, p int, place int64) error {
+	return f.order(ctx, id, func(r *ablation.Run) { r.Priority, r.Place = p, place })
+}
+
+// MoveBy lets the two runs change places, as the runner does.
+func (f *fakeQueue) MoveBy(ctx context.Context, id ablation.RunID, by int) error {
+	queued, err := f.store.Queued(ctx, 0)
+	at := slices.IndexFunc(queued, func(q store.QueuedRun) bool { return q.ID == id })
+	if err != nil || at+by < 0 || at+by >= len(queued) {
+		return err
+	}
+	own, other := queued[at], queued[at+by]
+	back := own.Rank()
+	if own.Priority != other.Priority {
+		back = other.Rank() - int64(by)
+	}
+	return errors.Join(f.order(ctx, own.ID, func(r *ablation.Run) { r.Priority, r.Place = other.Priority, other.Rank() }),
+		f.order(ctx, other.ID, func(r *ablation.Run) { r.Place = back }))
 }
 
 func (f *fakeQueue) MoveFirst(ctx context.Context, id ablation.RunID) error {
 	queued, err := f.store.Queued(ctx, 0)
-	return errors.Join(err, f.SetPriority(ctx, id, queued[0].Priority+1))
+	return errors.Join(err, f.SetPlace(ctx, id, queued[0].Priority+1, 0))
 }
 
 func (f *fakeQueue) MoveLast(ctx context.Context, id ablation.RunID) error {
 	queued, err := f.store.Queued(ctx, 0)
-	return errors.Join(err, f.SetPriority(ctx, id, queued[len(queued)-1].Priority-1))
+	return errors.Join(err, f.SetPlace(ctx, id, queued[len(queued)-1].Priority-1, 0))
 }
 
 func (f *fakeQueue) AddSeeds(_ context.Context, id ablation.StudyID, seeds []uint64) ([]ablation.RunID, error) {
@@ -90,6 +106,10 @@ func (f *fakeQueue) AddSeeds(_ context.Context, id ablation.StudyID, seeds []uin
 
 func (f *fakeQueue) Complete(_ context.Context, id ablation.StudyID) (Completion, error) {
 	return Completion{Again: []ablation.RunID{14}}, f.did("complete study %d", id)
+}
+
+func (f *fakeQueue) TakeBack(_ context.Context, id ablation.StudyID, act string) error {
+	return f.did("take back %s of study %d", act, id)
 }
 
 func (f *fakeQueue) Quarantine(_ context.Context, device, why string) error {
@@ -146,7 +166,7 @@ func TestRunsPage(t *testing.T) {
 	if status != 200 {
 		t.Fatalf("GET /runs = %d", status)
 	}
-	for _, want := range []string{"2 runs going, 3 waiting", "waits for 4 GPUs of 80 GiB: 2 free", "takes 12 min", "Raise the priority of run 32", "Cancel", "out of memory", "Retry run 14", "Pause the queue"} {
+	for _, want := range []string{"2 runs going, 3 waiting", "waits for 4 GPUs of 80 GiB: 2 free", "takes 12 min", "Move run 32 up one place", "Cancel", "out of memory", "Retry run 14", "Pause the queue"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q on the runs page", want)
 		}
@@ -161,6 +181,12 @@ func TestRunsPage(t *testing.T) {
 		{"/api/v1/runs/31/first", []ablation.RunID{31, 30, 32}},
 		{"/api/v1/runs/31/last", []ablation.RunID{30, 32, 31}},
 		{"/api/v1/runs/31/priority/-2", []ablation.RunID{30, 32, 31}},
+		{"/api/v1/runs/32/up", []ablation.RunID{32, 30, 31}},
+		{"/api/v1/runs/32/up", []ablation.RunID{32, 30, 31}},
+		{"/api/v1/runs/32/down", []ablation.RunID{30, 32, 31}},
+		{"/api/v1/runs/32/down", []ablation.RunID{30, 31, 32}},
+		{"/api/v1/runs/32/priority/0/5", []ablation.RunID{32, 30, 31}},
+		{"/api/v1/runs/32/priority/0", []ablation.RunID{30, 32, 31}},
 		{"/api/v1/runs/30/pause", []ablation.RunID{30, 32, 31}},
 	} {
 		if status, text := act(t, url+step.path, ""); status != 200 {
@@ -222,7 +248,7 @@ func TestQueueReadOnly(t *testing.T) {
 	fillStudies(t, s, time.Now())
 	srv, _ := newTestSite(t, s, nil)
 	status, body, _ := get(t, srv.URL+"/runs")
-	if status != 200 || strings.Contains(body, "Pause the queue") || strings.Contains(body, "Raise the priority") {
+	if status != 200 || strings.Contains(body, "Pause the queue") || strings.Contains(body, "up one place") {
 		t.Errorf("GET /runs without a queue = %d, or it offers what cannot be done", status)
 	}
 	for _, path := range []string{"/api/v1/queue/pause", "/api/v1/runs/30/priority/1", "/api/v1/runs/30/first"} {
@@ -271,15 +297,26 @@ func TestRunsPageInBrowser(t *testing.T) {
 	}
 	must(chromedp.Do(ctx, chromedp.EmulateViewport(1440, 900), chromedp.Navigate(url+"/"), chromedp.WaitVisible(chromedp.CSS("body[data-ready]")),
 		chromedp.KeyEvent("g"), chromedp.KeyEvent("q"), chromedp.WaitVisible(chromedp.CSS(".queue-rows")),
-		chromedp.Click(chromedp.CSS(`[aria-label="Raise the priority of run 32"]`)),
-		chromedp.WaitVisible(chromedp.CSS(`.queue-rows tbody tr:first-child[data-run="32"]`))))
-	wantOrder(t, q, 32, 30, 31)
+		chromedp.Click(chromedp.CSS(`[aria-label="Move run 32 up one place"]`)),
+		chromedp.WaitVisible(chromedp.CSS(`.queue-rows tbody tr:nth-child(2)[data-run="32"]`))))
+	wantOrder(t, q, 30, 32, 31)
 	focus, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.activeElement.getAttribute("aria-label") || ""`))
 	must(err)
-	if focus != "Raise the priority of run 32" {
+	if focus != "Move run 32 up one place" {
 		t.Errorf("focus is on %q after the rows moved, want it on the pressed button", focus)
 	}
-	must(chromedp.Do(ctx, chromedp.Click(chromedp.CSS(".toast button")), chromedp.WaitVisible(chromedp.CSS(`.queue-rows tbody tr:first-child[data-run="30"]`))))
+	must(chromedp.Do(ctx, chromedp.Click(chromedp.CSS(".toast button")), chromedp.WaitVisible(chromedp.CSS(`.queue-rows tbody tr:nth-child(2)[data-run="31"]`))))
+	wantOrder(t, q, 30, 31, 32)
+	if _, err := chromedp.Run(ctx, chromedp.Evaluate[any](`document.activeElement.blur()`)); err != nil {
+		t.Fatal(err)
+	}
+	// The keyboard alone: to the third row of the queue and up twice; it stays the current row.
+	must(chromedp.Do(ctx, chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("j"), chromedp.KeyEvent("j")))
+	for place := 2; place >= 1; place-- {
+		must(chromedp.Do(ctx, chromedp.KeyEvent("K"), chromedp.WaitVisible(chromedp.CSS(fmt.Sprintf(`.queue-rows tbody tr.current:nth-child(%d)[data-run="32"]`, place)))))
+	}
+	wantOrder(t, q, 32, 30, 31)
+	must(chromedp.Do(ctx, chromedp.KeyEvent("J"), chromedp.KeyEvent("J"), chromedp.WaitVisible(chromedp.CSS(`.queue-rows tbody tr.current:nth-child(3)[data-run="32"]`))))
 	wantOrder(t, q, 30, 31, 32)
 	must(chromedp.Do(ctx, chromedp.Click(chromedp.CSS(`summary[aria-label="More for run 31"]`)),
 		chromedp.Click(chromedp.CSS(`form[action="/runs/31/stop"] button`)), chromedp.WaitVisible(chromedp.CSS(".toast button")),

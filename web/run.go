@@ -23,7 +23,7 @@ var runSide = []string{"reward/mean", "policy/entropy", "rollout/tokens"}
 
 func (s *site) routesRun(r chi.Router) {
 	r.Get("/runs/{run:[0-9]+}", s.page(s.run))
-	r.Post("/runs/{run:[0-9]+}/{act:stop|resume|pause|unpause|first|last}", s.page(s.postRun))
+	r.Post("/runs/{run:[0-9]+}/{act:stop|resume|pause|unpause|up|down|first|last}", s.page(s.postRun))
 }
 
 // runData is what the page of a run is made of.

@@ -24,8 +24,10 @@ func (s *site) routesRuns(r chi.Router) {
 	r.Post("/queue/{act:pause|resume}", s.page(s.postQueue))
 	r.Get("/api/v1/queue", s.page(s.apiQueue))
 	r.Post("/api/v1/queue/{act:pause|resume}", s.page(s.apiQueueAct))
-	r.Post("/runs/{run:[0-9]+}/priority/{value:-?[0-9]{1,9}}", s.page(s.postPriority))
-	r.Post("/api/v1/runs/{run}/priority/{value:-?[0-9]{1,9}}", s.page(s.apiPriority))
+	for _, tail := range []string{"", "/{place:-?[0-9]{1,19}}"} {
+		r.Post("/runs/{run:[0-9]+}/priority/{value:-?[0-9]{1,9}}"+tail, s.page(s.postPriority))
+		r.Post("/api/v1/runs/{run}/priority/{value:-?[0-9]{1,9}}"+tail, s.page(s.apiPriority))
+	}
 }
 
 // runs shows what runs, what waits and why, and what has ended.
@@ -39,7 +41,7 @@ func (s *site) runs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := s.view(r, "runs", "runs", "Runs")
-	p.Keys = []templates.Key{{Keys: []string{"j", "k"}, Label: "move"}, {Keys: []string{"↵"}, Label: "open"}, {Keys: []string{"[", "]"}, Label: "page of the queue"}}
+	p.Keys = []templates.Key{{Keys: []string{"j", "k"}, Label: "move"}, {Keys: []string{"↵"}, Label: "open"}, {Keys: []string{"K", "J"}, Label: "one place up, down"}, {Keys: []string{"[", "]"}, Label: "page of the queue"}}
 	return s.render(w, r, http.StatusOK, templates.Runs(p, runsView(d, s.Queue != nil, s.now())))
 }
 
@@ -104,7 +106,7 @@ func (d *runsData) shown() []Waiting {
 func runsView(d runsData, acts bool, now time.Time) templates.RunsView {
 	n := len(d.queue.list)
 	v := templates.RunsView{
-		Title: "Nothing runs", Lede: "Larger priority starts first, then the run that waits longer. A start is an estimate from earlier runs of the same arm or study.",
+		Title: "Nothing runs", Lede: "Larger priority starts first, then the run that waits longer, unless you move it. A start is an estimate from earlier runs of the same arm or study.",
 		Banner:      queueAlert(d.queue.status, n),
 		RunningNote: plural(len(d.live), "run", "runs"), QueueNote: plural(n, "run", "runs") + ", next first",
 		EndedNote: "newest first",
@@ -192,15 +194,15 @@ func queueRow(place int, w Waiting, r ablation.Run, st ablation.StudyRecord, act
 		return row
 	}
 	at := func(act string) string { return fmt.Sprintf("/runs/%d/%s", r.ID, act) }
-	to := func(p int) string { return at("priority/" + strconv.Itoa(p)) }
-	back := to(w.Priority)
-	change := func(by int, label, word string) templates.ActionView {
-		p := min(max(w.Priority+by, -ablation.MaxPriority), ablation.MaxPriority)
-		return templates.ActionView{Label: label, Small: true, Kind: "quiet", Post: to(p), Undo: back, Toast: fmt.Sprintf("Run %d has priority %s", r.ID, priorityText(p)),
-			Name: fmt.Sprintf("%s the priority of run %d", word, r.ID)}
+	back := at(fmt.Sprintf("priority/%d/%d", w.Priority, w.Place))
+	step := func(act, undo, icon string) templates.ActionView {
+		return templates.ActionView{Icon: icon, Small: true, Kind: "quiet", Post: at(act), Undo: at(undo), Toast: fmt.Sprintf("Run %d moves %s by one place", r.ID, act),
+			Name: fmt.Sprintf("Move run %d %s one place", r.ID, act)}
 	}
-	row.Lower, row.Raise = change(-1, minus, "Lower"), change(1, "+", "Raise")
+	row.Raise, row.Lower = step("up", "down", "up"), step("down", "up", "down")
 	row.More = []templates.ActionView{
+		{Label: "One place up", Icon: "up", Post: at("up"), Toast: row.Raise.Toast, Undo: at("down")},
+		{Label: "One place down", Icon: "down", Post: at("down"), Toast: row.Lower.Toast, Undo: at("up")},
 		{Label: "Start next", Post: at("first"), Toast: fmt.Sprintf("Run %d starts next", r.ID), Undo: back},
 		{Label: "Start last", Post: at("last"), Toast: fmt.Sprintf("Run %d starts last", r.ID), Undo: back},
 	}
@@ -312,7 +314,13 @@ func (s *site) setPriority(r *http.Request) (ablation.RunID, error) {
 	if err != nil {
 		return 0, invalidParam("priority", chi.URLParam(r, "value"), "a whole number")
 	}
-	return id, s.Queue.SetPriority(r.Context(), id, p)
+	place := int64(0)
+	if text := chi.URLParam(r, "place"); text != "" {
+		if place, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return 0, invalidParam("place", text, "a whole number")
+		}
+	}
+	return id, s.Queue.SetPlace(r.Context(), id, p, place)
 }
 
 func (s *site) postPriority(w http.ResponseWriter, r *http.Request) error {

@@ -16,7 +16,7 @@ import (
 func (s *site) routesStudies(r chi.Router) {
 	r.Get("/studies", s.page(s.studies))
 	r.Get("/studies/{study:[0-9]+}", s.page(s.study))
-	r.Post("/studies/{study:[0-9]+}/{act:pause|resume|stop|complete|archive|unarchive}", s.page(s.postStudy))
+	r.Post("/studies/{study:[0-9]+}/{act:pause|resume|stop|unstop|complete|uncomplete|archive|unarchive}", s.page(s.postStudy))
 }
 
 // studies lists the studies: open ones, archived ones, or all.

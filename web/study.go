@@ -269,9 +269,9 @@ func studyActions(rec ablation.StudyRecord, runs []ablation.Run, p progress) (bu
 		} else if p.Waiting > 0 {
 			buttons = append(buttons, templates.ActionView{Label: "Pause", Icon: "pause", Post: at("pause"), Toast: fmt.Sprintf("Paused: %s, running ones go on", plural(p.Waiting, "run waits", "runs wait")), Undo: at("resume")})
 		}
-		buttons = append(buttons, templates.ActionView{Label: fmt.Sprintf("Stop %s", plural(p.Live+p.Waiting, "run", "runs")), Kind: "danger", Post: at("stop"), Toast: "Stopping: each run writes a checkpoint first", Undo: at("complete")})
+		buttons = append(buttons, templates.ActionView{Label: fmt.Sprintf("Stop %s", plural(p.Live+p.Waiting, "run", "runs")), Kind: "danger", Post: at("stop"), Toast: "Stopping: each run writes a checkpoint first", Undo: at("unstop")})
 	} else if n := p.ByState[ablation.Failed] + p.ByState[ablation.Stopped] + p.ByState[ablation.Lost]; n > 0 {
-		buttons = append(buttons, templates.ActionView{Label: fmt.Sprintf("Resume %s", plural(n, "run", "runs")), Post: at("complete"), Toast: "Queued again: each goes on from its last checkpoint", Undo: at("stop")})
+		buttons = append(buttons, templates.ActionView{Label: fmt.Sprintf("Resume %s", plural(n, "run", "runs")), Post: at("complete"), Toast: "Queued again: each goes on from its last checkpoint", Undo: at("uncomplete")})
 	}
 	report := templates.ActionView{Label: "Report", Href: fmt.Sprintf("/studies/%d/report", rec.ID), Key: "r"}
 	if p.ByState[ablation.Succeeded] > 0 {

@@ -3,6 +3,7 @@
 import { all, one, readJSON } from "./dom";
 import type { Frame, LiveRun } from "./live";
 import { Live } from "./live";
+import { onKey } from "./keys";
 import { refreshSoon } from "./region";
 import { moveRule } from "./rule";
 
@@ -12,6 +13,8 @@ interface LiveConfig {
 }
 
 export function start(root: HTMLElement): void {
+  onKey("K", (e) => moveInQueue(e, root, "up"));
+  onKey("J", (e) => moveInQueue(e, root, "down"));
   const config = readJSON<LiveConfig>("live-config");
   if (!config) return;
   const live = new Live({
@@ -23,11 +26,23 @@ export function start(root: HTMLElement): void {
   window.setInterval(refreshSoon, 15_000);
 }
 
+// moveInQueue presses the button of the row that the keys are at.
+function moveInQueue(e: KeyboardEvent, root: HTMLElement, way: string): void {
+  const button = one<HTMLElement>(`.queue-rows tr.current [data-move="${way}"] button`, root);
+  if (!button) return;
+  e.preventDefault();
+  button.click();
+}
+
 const states = new Map<number, string>();
 
 function frame(root: HTMLElement, f: Frame): void {
   let changed = f.alerts.length > 0 || f.n > 0;
   for (const r of f.runs) {
+    if (r.id === 0) {
+      changed = true; // the queue or a study was paused or resumed
+      continue;
+    }
     const before = states.get(r.id);
     states.set(r.id, r.state);
     const row = one(`tr[data-run="${r.id}"]`, root);

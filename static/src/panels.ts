@@ -361,6 +361,7 @@ export class Panels {
   }
 
   private runMoved(r: LiveRun): void {
+    if (r.id === 0) return refreshSoon(); // the study was paused or resumed
     const known = this.runs.get(r.id);
     if (!known) {
       if (r.study !== this.config.study || this.config.single) return;

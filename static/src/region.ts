@@ -24,7 +24,9 @@ async function refresh(own = false): Promise<void> {
       }
       waiting.delete(node);
       const focus = node.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : null;
+      const current = one<HTMLElement>("tr.current", node)?.dataset.href;
       node.replaceChildren(...fresh.childNodes);
+      if (current) one(`tr[data-href="${CSS.escape(current)}"]`, node)?.classList.add("current");
       if (focus) one(`[aria-label="${CSS.escape(focus)}"]`, node)?.focus();
       node.dispatchEvent(new CustomEvent("region", { bubbles: true }));
     }
