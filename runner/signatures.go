@@ -42,7 +42,7 @@ var signatures = []signature{
 	{code: "config", class: never, words: "the trainer refused its configuration", help: "correct the key that the line names",
 		marks: []string{"Could not override", "is not in struct", "ConfigAttributeError", "ConfigKeyError", "MissingMandatoryValue", "are not used by the HfArgumentParser", "Invalid loss_agg_mode", "Please set at least one of"}},
 	{code: "batch-sizes", class: never, words: "the batch sizes do not fit together", help: "make the batch sizes divide each other and the number of devices",
-		marks: []string{"real_train_batch_size", "ppo_mini_batch_size", "must be divisible by"}},
+		marks: []string{"real_train_batch_size", "ppo_mini_batch_size (", "must be divisible by"}}, // trainers print their configuration, with the bare key
 	{code: "reward-function", class: never, words: "the reward function is not there", help: "check the reward's path and the data's source name",
 		marks: []string{"Reward function is not implemented for data_source"}},
 	{code: "logger", class: never, words: "the trainer's own logger could not sign in", help: "set it offline or leave it out",

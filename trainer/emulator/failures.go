@@ -94,7 +94,7 @@ func (p *process) fails(step int64, smoke bool) (code int, now bool) {
 		return 0, false
 	}
 	switch p.cfg.Fail {
-	case "nan-grad", "nan-score", "constant":
+	case "nan-grad", "nan-score", "constant", "empty-resume": // change what is written
 		return 0, false
 	case "hang":
 		time.Sleep(time.Hour)
@@ -123,7 +123,7 @@ func (p *process) waits(step int64) {
 		return
 	}
 	for range 6000 {
-		if _, err := os.Stat(p.cfg.Wait); err == nil {
+		if _, err := os.Stat(p.cfg.Wait); err == nil || p.stopped.Load() {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)

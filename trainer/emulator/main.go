@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -58,6 +59,8 @@ type process struct {
 	out io.Writer
 	err io.Writer
 	env func(string) string
+
+	stopped atomic.Bool // a signal asked a framework that listens to end
 }
 
 func (p *process) configure(self string) error {
@@ -88,7 +91,7 @@ func (p *process) run(args []string) int {
 	}
 	switch {
 	case len(args) >= 2 && args[0] == "-c":
-		return p.probe(args[1])
+		return p.probe(strings.Join(args[1:], " ")) // some name packages behind the code
 	case len(args) >= 2 && args[0] == "-m" && (args[1] == "verl.trainer.main_ppo" || args[1] == "recipe.dapo.main_dapo"):
 		return p.verl(args[1], args[2:])
 	case len(args) >= 1 && filepath.Base(args[0]) == "train.py" && len(args) > 1 && args[1] == "rllm/backend=verl":

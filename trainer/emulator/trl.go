@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -62,7 +61,7 @@ func (p *process) trlSteps(job *trlJob) error {
 	if code, now := p.fails(0, smoke); now {
 		return &ended{code}
 	}
-	var stop atomic.Bool
+	stop := &p.stopped
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	go func() {

@@ -120,6 +120,11 @@ func (r *run) hello(findings []Verdict) error {
 // judge prints the findings, writes warnings as alerts, and returns an error
 // for what is refused.
 func (r *run) judge(findings []Verdict) error {
+	if what := r.versions["emulated"]; what != "" { // the test tool; nobody shall take its figures for results
+		if err := r.out.Alert(trainer.Alert{Level: "bad", Code: "emulated", Text: "this run is emulated and is no result: " + what}); err != nil {
+			return err
+		}
+	}
 	var refused []string
 	for _, v := range findings {
 		fmt.Fprintln(r.stdout(), v)
