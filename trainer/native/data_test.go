@@ -21,6 +21,7 @@ func tinyRecipe(kind string) ablation.Recipe {
 	r.Environment.BudgetFactor, r.Environment.MaxTurns, r.Environment.MaxTokens = 1, 12, 8192
 	r.Data.Prompts, r.Evaluation.Queries, r.SFT.Traces = 8, 4, 6
 	r.SFT.Noise = 0
+	r.Reward.Kind, r.Reward.Weights = "WEIGHTED", map[string]string{"delivery": "1"}
 	return r
 }
 

@@ -21,6 +21,11 @@ func ThisMachine(ctx context.Context, data string) Machine {
 	return Machine{DeviceGiB: deviceMemory(ctx), HostGiB: hostMemory(), DiskGiB: freeDisk(data)}
 }
 
+// Host is ThisMachine without its devices, which takes no process to ask.
+func Host(data string) Machine {
+	return Machine{HostGiB: hostMemory(), DiskGiB: freeDisk(data)}
+}
+
 // deviceMemory asks nvidia-smi, which opens no context on the device.
 func deviceMemory(ctx context.Context) []float64 {
 	visible, set := os.LookupEnv("CUDA_VISIBLE_DEVICES")
