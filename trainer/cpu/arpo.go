@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"alidade/ablation"
 	"alidade/trainer/cpu/nn"
@@ -56,39 +57,39 @@ type growth struct {
 // grow samples groups 0 to n−1 to their full size. The roots begin at the
 // prompt; leaves that branching leaves over begin there too.
 func (g growth) grow(n int) ([]*rollout, error) {
-	var all []*rollout
+	groups := make([][]*rollout, n)
 	width := max(1, g.width/g.size) // groups side by side
-	for first := 0; first < n; first += width {
-		end := min(first+width, n)
-		groups := make([][]*rollout, end-first)
-		var roots []*rollout
-		for i := range groups {
-			for k := range g.tree.Initial {
-				groups[i] = append(groups[i], g.fresh(first+i, k))
-			}
-			roots = append(roots, groups[i]...)
+	err := g.each((n+width-1)/width, func(by *sampler, piece int) error {
+		mine := g
+		mine.sampler = by
+		return mine.some(groups[piece*width:min((piece+1)*width, n)], piece*width)
+	})
+	return slices.Concat(groups...), err
+}
+
+// some samples the groups from number first on.
+func (g growth) some(groups [][]*rollout, first int) error {
+	var roots, rest []*rollout
+	for i := range groups {
+		for k := range g.tree.Initial {
+			groups[i] = append(groups[i], g.fresh(first+i, k))
 		}
-		if err := g.forest(roots, groups, first); err != nil {
-			return nil, err
-		}
-		var rest []*rollout
-		for i := range groups {
-			have := len(groups[i])
-			for k := have; k < g.size; k++ {
-				groups[i] = append(groups[i], g.fresh(first+i, k))
-			}
-			rest = append(rest, groups[i][have:]...)
-		}
-		if len(rest) > 0 {
-			if err := g.batch(rest, g.how, func(i int) uint64 { return g.stream(rest[i].group, rest[i].index) }); err != nil {
-				return nil, err
-			}
-		}
-		for _, leaves := range groups {
-			all = append(all, leaves...)
-		}
+		roots = append(roots, groups[i]...)
 	}
-	return all, nil
+	if err := g.forest(roots, groups, first); err != nil {
+		return err
+	}
+	for i := range groups {
+		have := len(groups[i])
+		for k := have; k < g.size; k++ {
+			groups[i] = append(groups[i], g.fresh(first+i, k))
+		}
+		rest = append(rest, groups[i][have:]...)
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	return g.batch(rest, g.how, func(i int) uint64 { return g.stream(rest[i].group, rest[i].index) })
 }
 
 // limb is a rollout that is being sampled.

@@ -23,7 +23,7 @@ type exam struct {
 // what they learned. With keep, the first sampled rollout of each query is
 // recorded.
 func (r *run) examine(m *nn.Model, policy string, samples int, keep bool) (*exam, error) {
-	sm, err := newSampler(m, 1)
+	sm, err := newSampler(m, 1, r.spec.Threads)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ type lesson struct {
 	schedule nn.Schedule
 	batch    func(step int) []compact.Script
 	report   func(lessonPoint) error // each step; may be nil
+	ahead    bool                    // use a second thread
 }
 
 // lessonPoint is what one step of a lesson gave.
@@ -32,6 +33,7 @@ func (l lesson) learn(ctx context.Context, m *nn.Model) error {
 	if err != nil {
 		return err
 	}
+	t.Ahead(l.ahead)
 	for step := range l.steps {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

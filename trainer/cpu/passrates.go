@@ -54,7 +54,7 @@ func (r *run) pickPrompts(ctx context.Context) error {
 
 // passRates counts how many of n rollouts solve each prompt.
 func (r *run) passRates(n int) ([]int, error) {
-	sm, err := newSampler(r.start.model, n)
+	sm, err := newSampler(r.start.model, n, r.spec.Threads)
 	if err != nil {
 		return nil, err
 	}

@@ -60,12 +60,13 @@ func (r *run) newLearner() (*learner, error) {
 			return nil, err
 		}
 	}
+	l.trainer.Ahead(r.spec.Threads > 1)
 	if r.objective.reference() {
 		if l.ref, err = nn.NewTrainer(r.start.model, opt); err != nil {
 			return nil, err
 		}
 	}
-	l.sampler, err = newSampler(l.model, r.recipe.Algorithm.GroupSize)
+	l.sampler, err = newSampler(l.model, r.recipe.Algorithm.GroupSize, r.spec.Threads)
 	return l, err
 }
 

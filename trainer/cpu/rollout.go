@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"alidade/sandbox/qa"
 	"alidade/sandbox/travel"
@@ -44,10 +46,12 @@ type rollout struct {
 }
 
 // sampler plays rollouts with a policy. What a rollout says depends on the
-// policy, its prompt and its stream alone, not on what is sampled beside it.
+// policy, its prompt and its stream alone, not on what is sampled beside it or
+// by which thread.
 type sampler struct {
 	decoder *nn.Decoder
-	width   int // rollouts side by side
+	width   int        // rollouts side by side
+	helpers []*sampler // one for each further thread
 }
 
 // sideBySide is how many rollouts are sampled together: the caches of many more
@@ -55,25 +59,57 @@ type sampler struct {
 const sideBySide = 32
 
 // newSampler makes a sampler with room for at least the given rollouts.
-func newSampler(m *nn.Model, atLeast int) (*sampler, error) {
+func newSampler(m *nn.Model, atLeast, threads int) (*sampler, error) {
 	width := max(sideBySide, atLeast)
 	d, err := nn.NewDecoder(m, width)
 	if err != nil {
 		return nil, err
 	}
-	return &sampler{decoder: d, width: width}, nil
+	p := &sampler{decoder: d, width: width}
+	for range threads - 1 {
+		h, err := newSampler(m, width, 1)
+		if err != nil {
+			return nil, err
+		}
+		p.helpers = append(p.helpers, h)
+	}
+	return p, nil
+}
+
+// each does n pieces of work, several at a time if there are helpers, each
+// piece by one sampler.
+func (p *sampler) each(n int, do func(by *sampler, piece int) error) error {
+	var next atomic.Int64
+	work := func(by *sampler) error {
+		for {
+			piece := int(next.Add(1)) - 1
+			if piece >= n {
+				return nil
+			}
+			if err := do(by, piece); err != nil {
+				next.Store(int64(n))
+				return err
+			}
+		}
+	}
+	failed := make([]error, len(p.helpers)+1)
+	var busy sync.WaitGroup
+	for i, h := range p.helpers {
+		busy.Go(func() { failed[i+1] = work(h) })
+	}
+	failed[0] = work(p)
+	busy.Wait()
+	return errors.Join(failed...)
 }
 
 // play samples all rollouts to their end. Those of one group follow one
 // another and share their prompt. stream names rollout i's random numbers.
 func (p *sampler) play(all []*rollout, how nn.Sampling, stream func(i int) uint64) error {
-	for first := 0; first < len(all); first += p.width {
+	return p.each((len(all)+p.width-1)/p.width, func(by *sampler, piece int) error {
+		first := piece * p.width
 		end := min(first+p.width, len(all))
-		if err := p.batch(all[first:end], how, func(i int) uint64 { return stream(first + i) }); err != nil {
-			return err
-		}
-	}
-	return nil
+		return by.batch(all[first:end], how, func(i int) uint64 { return stream(first + i) })
+	})
 }
 
 // bundle is rollouts that have said and read the same so far: they share a

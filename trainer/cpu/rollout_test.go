@@ -43,7 +43,7 @@ func TestSharedSlotsChangeNothing(t *testing.T) {
 	for name, how := range map[string]nn.Sampling{"sampled": {Temperature: 0.7}, "top-p": {Temperature: 1, TopP: 0.8}, "greedy": {}} {
 		t.Run(name, func(t *testing.T) {
 			together := open()
-			sm, err := newSampler(m, 8)
+			sm, err := newSampler(m, 8, 2)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestSharedSlotsChangeNothing(t *testing.T) {
 			}
 			parted := 0
 			for i, o := range open() {
-				one, err := newSampler(m, 1)
+				one, err := newSampler(m, 1, 1)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -123,6 +123,7 @@ func (r *run) traceLesson(steps int, seed uint64, report func(lessonPoint) error
 	d, n := r.data, r.recipe.SFT.Batch
 	return lesson{
 		steps:    steps,
+		ahead:    r.spec.Threads > 1,
 		schedule: nn.Schedule{Kind: "cosine", Peak: r.recipe.SFT.LR, Floor: r.recipe.SFT.LR / 50, Warmup: int64(min(20, steps/10)), Total: int64(steps)},
 		batch: func(step int) []compact.Script {
 			out := make([]compact.Script, n)

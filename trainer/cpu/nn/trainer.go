@@ -14,11 +14,17 @@ type TrainerOf[F Float] struct {
 	grad, m, v []F
 	steps      int64
 
-	batch  batch
-	acts   activations[F]
+	passes [2]pass[F]
+	ahead  bool
 	scr    gradients[F]
 	dl, de []F
 	chunk  int
+}
+
+// pass is one chunk on its way through the model.
+type pass[F Float] struct {
+	batch batch
+	acts  activations[F]
 }
 
 // Trainer trains a float32 model.
@@ -44,6 +50,11 @@ func newTrainer[F Float](m *ModelOf[F], opt AdamW) (*TrainerOf[F], error) {
 
 // Model returns the model being trained.
 func (t *TrainerOf[F]) Model() *ModelOf[F] { return t.model }
+
+// Ahead says whether [TrainerOf.Accumulate] and [TrainerOf.Score] may use a
+// second thread: the next chunk goes forward while the loss and the backward
+// pass of this one are worked out. The numbers are the same.
+func (t *TrainerOf[F]) Ahead(on bool) { t.ahead = on }
 
 // Steps is the number of optimizer steps taken since the state was fresh.
 func (t *TrainerOf[F]) Steps() int64 { return t.steps }
@@ -84,7 +95,7 @@ type Loss[F Float] func(c *Chunk[F]) error
 // that needs a whole-batch quantity (a token count, an advantage) must know it
 // beforehand; that can come from [TrainerOf.Score] or the sampler.
 func (t *TrainerOf[F]) Accumulate(seqs []Sequence, temperature float64, loss Loss[F]) error {
-	return t.chunks(seqs, temperature, func(first int, s Scores[F]) error {
+	return t.chunks(seqs, temperature, func(first int, p *pass[F], s Scores[F]) error {
 		n := len(s.LogProb)
 		t.dl, t.de = resized(t.dl, n), resized(t.de, n)
 		clear(t.dl)
@@ -98,7 +109,7 @@ func (t *TrainerOf[F]) Accumulate(seqs []Sequence, temperature float64, loss Los
 			dEntropy = nil
 		}
 		if n > 0 {
-			t.model.backward(&t.acts, &t.scr, &t.batch, t.grad, t.dl, dEntropy, temperature)
+			t.model.backward(&p.acts, &t.scr, &p.batch, t.grad, t.dl, dEntropy, temperature)
 		}
 		return nil
 	})
@@ -107,7 +118,7 @@ func (t *TrainerOf[F]) Accumulate(seqs []Sequence, temperature float64, loss Los
 // Score runs the sequences forward only. The result is the caller's to keep.
 func (t *TrainerOf[F]) Score(seqs []Sequence, temperature float64) (Scores[F], error) {
 	out := Scores[F]{Offsets: []int{0}}
-	err := t.chunks(seqs, temperature, func(_ int, s Scores[F]) error {
+	err := t.chunks(seqs, temperature, func(_ int, _ *pass[F], s Scores[F]) error {
 		base := len(out.LogProb)
 		out.LogProb = append(out.LogProb, s.LogProb...)
 		out.Entropy = append(out.Entropy, s.Entropy...)
@@ -120,7 +131,7 @@ func (t *TrainerOf[F]) Score(seqs []Sequence, temperature float64) (Scores[F], e
 }
 
 // chunks runs whole sequences forward, about t.chunk tokens at a time.
-func (t *TrainerOf[F]) chunks(seqs []Sequence, temperature float64, visit func(first int, s Scores[F]) error) error {
+func (t *TrainerOf[F]) chunks(seqs []Sequence, temperature float64, visit func(first int, p *pass[F], s Scores[F]) error) error {
 	if !(temperature > 0) || math.IsInf(temperature, 0) {
 		return fmt.Errorf("temperature %v: allowed is a finite number above 0", temperature)
 	}
@@ -129,24 +140,56 @@ func (t *TrainerOf[F]) chunks(seqs []Sequence, temperature float64, visit func(f
 			return fmt.Errorf("sequence %d: %w", i, err)
 		}
 	}
+	cuts := t.cuts(seqs)
+	run := func(k int) *pass[F] {
+		p := &t.passes[0] // one alone stays in the cache
+		if t.ahead {
+			p = &t.passes[k%len(t.passes)]
+		}
+		p.batch.pack(seqs[cuts[k]:cuts[k+1]])
+		t.model.forward(&p.acts, &p.batch, temperature)
+		return p
+	}
 	offsets := make([]int, 0, 64)
+	var coming chan *pass[F] // the next chunk, on its way in another thread
+	for k := range len(cuts) - 1 {
+		var p *pass[F]
+		if coming != nil {
+			p = <-coming
+		} else {
+			p = run(k)
+		}
+		coming = nil
+		if t.ahead && k+2 < len(cuts) {
+			coming = make(chan *pass[F], 1)
+			go func(to chan<- *pass[F]) { to <- run(k + 1) }(coming)
+		}
+		offsets = offsets[:0]
+		for _, sp := range p.batch.spans {
+			offsets = append(offsets, sp.first)
+		}
+		offsets = append(offsets, len(p.batch.target))
+		if err := visit(cuts[k], p, Scores[F]{p.acts.logProb, p.acts.entropy, offsets}); err != nil {
+			if coming != nil {
+				<-coming // it reads the sequences and the weights
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// cuts is where chunks begin: the first sequence of each, and the end.
+func (t *TrainerOf[F]) cuts(seqs []Sequence) []int {
+	cuts := []int{0}
 	for first := 0; first < len(seqs); {
 		end, rows := first, 0
 		for end < len(seqs) && (end == first || rows+seqs[end].inputs() <= t.chunk) {
 			rows += seqs[end].inputs()
 			end++
 		}
-		t.batch.pack(seqs[first:end])
-		t.model.forward(&t.acts, &t.batch, temperature)
-		offsets = offsets[:0]
-		for _, sp := range t.batch.spans {
-			offsets = append(offsets, sp.first)
-		}
-		offsets = append(offsets, len(t.batch.target))
-		if err := visit(first, Scores[F]{t.acts.logProb, t.acts.entropy, offsets}); err != nil {
-			return err
-		}
+		cuts = append(cuts, end)
 		first = end
 	}
-	return nil
+	return cuts
 }

@@ -248,3 +248,52 @@ func TestLadder(t *testing.T) {
 		t.Errorf("the largest size has %d parameters, want about 2 million", last)
 	}
 }
+
+// A second thread changes no bit, and an error in the middle of a batch leaves
+// the trainer fit for the next one.
+func TestAheadChangesNothing(t *testing.T) {
+	for _, kernel := range Kernels() {
+		run := func(ahead bool) ([]float32, []float32) {
+			m := smallModel(t, kernel)
+			tr, err := NewTrainer(m, AdamW{MaxNorm: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr.Ahead(ahead)
+			tr.chunk = 60
+			lengths := []int{17, 60, 3, 41, 90, 1, 33, 58, 20, 20, 20, 44}
+			var scores []float32
+			for step := range 3 {
+				seqs, seen := randomSequences(uint64(step), m.cfg, lengths...), 0
+				loss := func(c *Chunk[float32]) error {
+					c.UseEntropy = true
+					for i := range c.DLogProb {
+						c.DLogProb[i], c.DEntropy[i] = -0.1*c.LogProb[i], 0.02
+					}
+					scores = append(scores, c.LogProb...)
+					if seen++; step == 1 && seen == 3 {
+						return errFull
+					}
+					return nil
+				}
+				if err := tr.Accumulate(seqs, 1, loss); (err != nil) != (step == 1) {
+					t.Fatalf("step %d: %v", step, err)
+				}
+				s, err := tr.Score(seqs, 0.8)
+				if err != nil {
+					t.Fatal(err)
+				}
+				scores = append(scores, s.LogProb...)
+				if _, err := tr.Step(1e-2); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return m.Slab(), scores
+		}
+		slab, scores := run(false)
+		slab2, scores2 := run(true)
+		if !slices.Equal(slab, slab2) || !slices.Equal(scores, scores2) {
+			t.Errorf("%s: two threads give other numbers than one", kernel)
+		}
+	}
+}
