@@ -81,12 +81,13 @@ var fields = slices.Concat([]Field{
 	{Key: "trainer.command", Group: "Trainer", Label: "command", Kind: KindList, Help: "argv for kind command; {spec} and {dir} are replaced; never passed to a shell"},
 	{Key: "trainer.env", Group: "Trainer", Label: "environment", Kind: KindMap, Help: "extra environment variables for kind command; not for secrets"},
 	{Key: "trainer.devices", Group: "Trainer", Label: "devices a run", Kind: KindInt, Min: 1, Max: 64, Help: "devices a run needs at the same time, on one node"},
+	{Key: "trainer.device", Group: "Trainer", Label: "kind of device", Kind: KindEnum, Enum: []string{"auto", "gpu", "cpu"}, Help: "auto takes GPUs where the machine has any, else CPU slots; gpu waits for GPUs; cpu takes CPU slots and leaves the GPUs to others"},
 	{Key: "trainer.memory_gib", Group: "Trainer", Label: "device memory", Kind: KindFloat, Unit: "GiB", Min: 0, Max: 1024, Help: "least memory of each device; 0 takes any"},
 	{Key: "trainer.kernel", Group: "Trainer", Label: "kernel", Kind: KindEnum, Enum: []string{"auto", "avx512", "avx2", "generic"}, Help: "arithmetic kernel of the embedded trainer; numbers repeat bit for bit only within one kernel"},
 
 	{Key: "model.size", Group: "Model", Label: "policy", Kind: KindEnum, Ordered: true, Enum: []string{"nano", "small", "medium", "large", "xl"}, Help: "size of the embedded proxy policy: nano 0.03 M, small 0.15 M, medium 0.4 M, large 0.7 M, xl 1.9 M parameters"},
 	{Key: "model.base", Group: "Model", Label: "start from", Kind: KindEnum, Enum: []string{"shipped", "scratch"}, Help: "shipped: the base checkpoint that already has the look-up skill; scratch: pre-train it in the run"},
-
+}, nativeFields, []Field{
 	{Key: "data.prompts", Group: "Data", Label: "RL prompts", Kind: KindInt, Ordered: true, Min: 1, Max: 100000, Help: "distinct synthetic queries for RL; they repeat once used up"},
 	{Key: "data.mix", Group: "Data", Label: "easy : medium : hard", Kind: KindString, Help: "difficulty mix of the RL prompts, three whole numbers"},
 	{Key: "data.seed", Group: "Data", Label: "data seed", Kind: KindUint, Help: "seed of the world and the queries; shared by all arms and seeds, so that all meet the same held-out panel"},
@@ -175,7 +176,7 @@ var fields = slices.Concat([]Field{
 	{Key: "evaluation.temperature", Group: "Evaluation", Label: "temperature", Kind: KindFloat, Min: 0.01, Max: 10, Help: "of sampled evaluation"},
 	{Key: "evaluation.validation", Group: "Evaluation", Label: "validation queries", Kind: KindInt, Min: 0, Max: 100000, Help: "size of a second panel that picks the best checkpoint; 0 = none"},
 	{Key: "evaluation.ood", Group: "Evaluation", Label: "out-of-domain questions", Kind: KindInt, Min: 0, Max: 100000, Help: "size of the question-answering panel; 0 = none"},
-}, endpointFields, nativeFields)
+}, endpointFields)
 
 // Fields returns the schema of a recipe in the order of the form.
 func Fields() []Field { return append([]Field(nil), fields...) }

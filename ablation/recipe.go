@@ -25,6 +25,7 @@ type Trainer struct {
 	Command   []string          `json:"command,omitempty"`    // argv for kind command; {spec} and {dir} are replaced
 	Env       map[string]string `json:"env,omitempty"`        // extra environment for kind command; never secrets
 	Devices   int               `json:"devices"`              // devices a run needs at once, on one node
+	Device    string            `json:"device,omitempty"`     // auto (also when empty), gpu, cpu: what the devices are
 	MemoryGiB float64           `json:"memory_gib,omitempty"` // least memory of each device, GiB; 0 = any
 	Kernel    string            `json:"kernel,omitempty"`     // embedded trainer: auto, avx512, avx2, generic
 }

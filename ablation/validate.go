@@ -72,6 +72,9 @@ func (r Recipe) crossRules() []FieldError {
 	if r.Trainer.Kind == "cpu" && r.SFT.TracesKind == "stitched" && r.Environment.Days != 3 {
 		add("sft.traces_kind", r.SFT.TracesKind, "not for longer trips", "real: experts of longer trips take different routes, whose steps do not fit together")
 	}
+	if d := r.Trainer.Device; (d == "gpu" || d == "cpu") && r.Trainer.Kind != "command" && !r.IsNative() {
+		add("trainer.device", d, "trainer "+r.Trainer.Kind+" works on CPU slots", "auto, or a trainer that takes GPUs: command, "+strings.Join(NativeKinds(), ", "))
+	}
 	if r.Trainer.Kind == "command" && len(r.Trainer.Command) == 0 {
 		add("trainer.command", "", "missing", "the argv of your trainer, such as [python3, train.py, --spec, \"{spec}\"]")
 	}

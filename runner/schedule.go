@@ -278,15 +278,18 @@ func (r *Runner) start(ctx context.Context, run ablation.Run, study string, want
 	return nil
 }
 
-// need says which devices a recipe asks for. The embedded trainer and the
-// solver work on CPU slots; a command gets GPUs where there are any.
+// need says which devices a recipe asks for. The embedded trainer, the solver
+// and a model behind an endpoint work on CPU slots. A command and a framework
+// get GPUs where there are any, unless the recipe says which it wants; what
+// asks for a device's memory wants a GPU.
 func (r *Runner) need(recipe ablation.Recipe) gpu.Request {
-	want := gpu.Request{Kind: gpu.KindCPU, N: max(1, recipe.Trainer.Devices)}
-	if recipe.Trainer.Kind != kindCommand {
+	t := &recipe.Trainer
+	want := gpu.Request{Kind: gpu.KindCPU, N: max(1, t.Devices)}
+	if t.Kind != kindCommand && !recipe.IsNative() {
 		return want
 	}
-	want.MinMemoryMiB = int64(recipe.Trainer.MemoryGiB * 1024)
-	if recipe.Trainer.Devices > 0 && (want.MinMemoryMiB > 0 || r.hasGPUs()) {
+	want.MinMemoryMiB = int64(t.MemoryGiB * 1024)
+	if t.Device == "gpu" || t.Device != "cpu" && (want.MinMemoryMiB > 0 || r.hasGPUs()) {
 		want.Kind = gpu.KindGPU
 	}
 	return want

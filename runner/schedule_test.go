@@ -274,3 +274,30 @@ func TestCopyOfTheQueue(t *testing.T) {
 	}
 	check("a run that is queued again")
 }
+
+// What a recipe asks for, on machines with and without GPUs.
+func TestNeed(t *testing.T) {
+	for _, spec := range []string{"cpu:4", "sim:2xA100-80G"} {
+		r := idle(t, 1, gpu.Config{Spec: spec, CPUSlots: 4})
+		gpus := strings.HasPrefix(spec, "sim")
+		for _, tt := range []struct {
+			name string
+			in   ablation.Trainer
+			want string
+		}{
+			{"embedded", ablation.Trainer{Kind: "cpu", Devices: 1}, "1 CPU slot"},
+			{"endpoint", ablation.Trainer{Kind: "endpoint", Devices: 1}, "1 CPU slot"},
+			{"command", ablation.Trainer{Kind: "command", Devices: 2}, map[bool]string{true: "2 GPUs", false: "2 CPU slots"}[gpus]},
+			{"command, auto", ablation.Trainer{Kind: "command", Devices: 1, Device: "auto"}, map[bool]string{true: "1 GPU", false: "1 CPU slot"}[gpus]},
+			{"command on CPU slots", ablation.Trainer{Kind: "command", Devices: 2, Device: "cpu"}, "2 CPU slots"},
+			{"command on GPUs", ablation.Trainer{Kind: "command", Devices: 1, Device: "gpu"}, "1 GPU"},
+			{"command with memory", ablation.Trainer{Kind: "command", Devices: 1, MemoryGiB: 80}, "1 GPU of 80 GiB"},
+			{"framework", ablation.Trainer{Kind: "trl", Devices: 4, MemoryGiB: 70}, "4 GPUs of 70 GiB"},
+			{"framework on CPU slots", ablation.Trainer{Kind: "trl", Devices: 1, Device: "cpu"}, "1 CPU slot"},
+		} {
+			if got := r.need(ablation.Recipe{Trainer: tt.in}).String(); got != tt.want {
+				t.Errorf("%s on %s: %s, want %s", tt.name, spec, got, tt.want)
+			}
+		}
+	}
+}

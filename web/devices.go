@@ -242,6 +242,9 @@ func (s *site) apiDeviceAct(w http.ResponseWriter, r *http.Request) error {
 // needsWords says what a recipe needs of the machine.
 func needsWords(r *ablation.Recipe) string {
 	n := max(r.Trainer.Devices, 1)
+	if r.Trainer.Device == "cpu" {
+		return plural(n, "CPU slot", "CPU slots")
+	}
 	if r.Trainer.MemoryGiB > 0 {
 		return fmt.Sprintf("%s of at least %s GiB", plural(n, "device", "devices"), fixed(r.Trainer.MemoryGiB, 0))
 	}
