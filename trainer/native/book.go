@@ -81,15 +81,11 @@ func (b *book) scored(t trainer.Trajectory) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.heard = time.Now()
-	b.reward(t.Reward)
 	raw := t.ID
 	if t.Group != "" {
 		t.ID = fmt.Sprintf("%s-%d", t.Group, t.Rollout)
 	}
-	if b.stage == StageSmoke {
-		return
-	}
-	if t.Phase == StageEval {
+	if t.Phase == StageEval && b.stage != StageSmoke {
 		b.evaluated(&t)
 		b.write(t)
 		return
@@ -104,21 +100,10 @@ func (b *book) scored(t trainer.Trajectory) {
 	b.pending[raw] = &waiting{t, time.Now()}
 }
 
-func (b *book) reward(x float64) {
-	b.episodes++
-	b.minReward, b.maxReward = min(b.minReward, x), max(b.maxReward, x)
-}
-
 // told takes a trajectory from a source: a whole one, or what the trainer
 // adds to one of the environment server's, known by its id.
 func (b *book) told(t *trainer.Trajectory) {
 	whole := t.Query.Text != "" || t.Query.Hash != ""
-	if whole {
-		b.reward(t.Reward)
-	}
-	if b.stage == StageSmoke {
-		return
-	}
 	switch w := b.pending[t.ID]; {
 	case w != nil:
 		merge(&w.t, t)
@@ -144,7 +129,14 @@ func (b *book) flush(n int64, all bool) {
 	}
 }
 
+// write writes an episode of which everything is known. Those of a smoke run
+// are only counted.
 func (b *book) write(t trainer.Trajectory) {
+	b.episodes++
+	b.minReward, b.maxReward = min(b.minReward, t.Reward), max(b.maxReward, t.Reward)
+	if b.stage == StageSmoke {
+		return
+	}
 	if t.Components == nil {
 		t.Components = []trainer.Component{}
 	}

@@ -98,3 +98,27 @@ func TestInterpreter(t *testing.T) {
 		t.Errorf("%s instead of an error", got)
 	}
 }
+
+// TestSmokeCountsWhatIsTrainedOn: rewards that differ only by what the trainer
+// adds to the environment's do differ.
+func TestSmokeCountsWhatIsTrainedOn(t *testing.T) {
+	r := newRun(t, newSpec(t, t.TempDir(), nil))
+	b := r.book
+	for _, extra := range []float64{0, -0.5} {
+		b.begin(StageSmoke)
+		for _, id := range []string{"a", "b"} {
+			b.scored(trainer.Trajectory{ID: id, Step: 1, Reward: 0})
+		}
+		b.read(0, Reading{Step: 1, Values: map[string]float64{"loss": 1}})
+		b.read(1, Reading{Step: 1, Trajectory: &trainer.Trajectory{ID: "b", Components: []trainer.Component{{Name: "overlong", Value: extra}}}})
+		if err := b.settle(true); err != nil {
+			t.Fatal(err)
+		}
+		if text, notes, ok := b.passed(); ok != (extra != 0) {
+			t.Errorf("with %v beside the environment's reward: %v, %s, %v", extra, ok, text, notes)
+		}
+	}
+	if list := only(events(t, r.spec), trainer.KindTrajectory); len(list) > 0 {
+		t.Errorf("%d episodes of a smoke run are written", len(list))
+	}
+}
