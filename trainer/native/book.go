@@ -27,7 +27,8 @@ type book struct {
 	best    int64                // the newest step that the first source has told
 	err     error                // of the events file
 
-	lines, episodes int // of this stage
+	lines, episodes int   // of this stage
+	newest          int64 // step of this stage that any source has told
 	minReward       float64
 	maxReward       float64
 	heard           time.Time
@@ -57,7 +58,7 @@ func (b *book) begin(stage string) {
 	b.stage = stage
 	b.pending, b.early = map[string]*waiting{}, map[string]*trainer.Trajectory{}
 	b.steps, b.panels = map[int64]*stepBook{}, map[int64]*evalTally{}
-	b.low, b.best, b.lines, b.episodes = nil, math.MinInt64, 0, 0
+	b.low, b.best, b.lines, b.episodes, b.newest = nil, math.MinInt64, 0, 0, 0
 	b.minReward, b.maxReward = math.Inf(1), math.Inf(-1)
 	b.heard = time.Now()
 }

@@ -25,6 +25,7 @@ func (b *book) read(rank int, x Reading) {
 	b.heard = time.Now()
 	if len(x.Values) > 0 {
 		b.lines++
+		b.newest = max(b.newest, x.Step)
 		values := b.named(x.Values)
 		switch {
 		case b.stage == StageSmoke:
@@ -106,6 +107,13 @@ func (b *book) put(step int64, values map[string]float64) {
 			}
 		}
 	}
+}
+
+// newestStep is the last step of the stage that was told.
+func (b *book) newestStep() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.newest
 }
 
 // main tells whether the stage's steps are the run's progress.

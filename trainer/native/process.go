@@ -314,7 +314,11 @@ func (w *watch) end(ctx context.Context, p *process) error {
 	}
 	exit := p.exit()
 	if w.plan.Finished != nil {
-		if ok, reason := w.plan.Finished(w.r.last, exit); !ok {
+		last := w.r.last
+		if w.stage != StageRL { // its steps are not the run's progress
+			last = w.r.book.newestStep()
+		}
+		if ok, reason := w.plan.Finished(last, exit); !ok {
 			return fmt.Errorf("%s: %s%s", w.stage, reason, p.stderr.because())
 		}
 		return nil
