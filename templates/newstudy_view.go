@@ -20,6 +20,7 @@ type TemplateCard struct {
 // StudyFormView is the form alone; the script swaps it as a whole or in parts.
 type StudyFormView struct {
 	Name, Question, Notes, Concurrency TextField
+	Queue                              QueueFields
 	Template                           string // hidden
 	Factors                            []FactorView
 	Picker                             []PickerGroup
@@ -32,7 +33,9 @@ type StudyFormView struct {
 	Metrics                            []FilterOption
 	Difference                         TextField
 	DifferenceUnit                     string
-	Presets                            []FilterOption
+	Presets                            []PresetGroup
+	PresetNotes                        []PresetNote // of the chosen one
+	Refused                            string       // what a launch would run into
 	PresetHelp                         string
 	BaseNote                           string // "1 field differs from the preset; 1 problem"
 	Groups                             []FieldGroup
@@ -142,6 +145,18 @@ type ArmLevel struct {
 // AdviceView is something to weigh before launching; it never blocks.
 type AdviceView struct{ Icon, Title, Text string }
 
+// PresetGroup is a part of the list of presets.
+type PresetGroup struct {
+	Name    string
+	Options []FilterOption
+}
+
+// PresetNote says what of a recipe is published, inferred or unknown.
+type PresetNote struct {
+	Word  string
+	Lines []string
+}
+
 // MemoryView draws what each device would hold against what it has.
 type MemoryView struct {
 	Bars      []MemoryBar
@@ -190,3 +205,12 @@ func problemCount(n int) string {
 	}
 	return itoa(n) + " problems"
 }
+
+// QueueFields say how a study's runs wait and which end early.
+type QueueFields struct {
+	Priority          TextField
+	Metric, Rungs, By TextField // of successive halving
+}
+
+// HalvingOpen reports whether successive halving is asked for.
+func (q QueueFields) HalvingOpen() bool { return q.Metric.Value+q.Rungs.Value+q.By.Value != "" }

@@ -22,6 +22,7 @@ type draft struct {
 	Design, Seeds, Metric            string
 	MinDifference                    string // in the unit the page shows: points where the metric is a rate
 	Concurrency, Notes, Arms         string
+	Queue                            queueDraft
 	Values                           map[string]string // recipe key → text
 	Factors                          []draftFactor
 	YAML                             string // as typed in the file view, when that was the last thing changed
@@ -45,7 +46,7 @@ func draftOf(st ablation.Study) draft {
 	d := draft{
 		Name: st.Name, Question: st.Question, Template: st.Template, Preset: st.Base.Preset,
 		Design: string(st.Design), Seeds: seedsText(st.Seeds), Metric: st.Metric,
-		MinDifference: scaledText(st.MinDifference, st.Metric), Notes: st.Notes, Arms: armsText(st.Arms),
+		MinDifference: scaledText(st.MinDifference, st.Metric), Notes: st.Notes, Arms: armsText(st.Arms), Queue: queueDraftOf(st),
 		Values: map[string]string{},
 	}
 	if d.Preset == "" {
@@ -122,6 +123,7 @@ func (d draft) study() (st ablation.Study, bad []ablation.FieldError) {
 			adopt("concurrency", ablation.FieldError{Value: text, Problem: "not a whole number", Allowed: "0 for no limit, or the most runs at once"})
 		}
 	}
+	bad = append(bad, d.Queue.read(&st)...)
 	if st.Design == ablation.DesignList {
 		var wrong []ablation.FieldError
 		st.Arms, wrong = parseArms(d.Arms)
@@ -412,6 +414,7 @@ func draftFromForm(q url.Values) draft {
 	d := draft{
 		Name: text("name"), Question: text("question"), Template: text("template"), Preset: text("preset"),
 		Design: text("design"), Seeds: text("seeds"), Metric: text("metric"), MinDifference: text("min_difference"),
+		Queue:       queueDraft{Priority: text("priority"), Halving: text("halving.metric"), HalvingRungs: text("halving.rungs"), HalvingBy: text("halving.reduction")},
 		Concurrency: text("concurrency"), Notes: text("notes"), Arms: text("arms"), YAML: text("yaml"),
 		Values: map[string]string{},
 	}

@@ -16,9 +16,18 @@ import (
 var appliesIf = map[string]func(r *ablation.Recipe) bool{
 	"trainer.command":                isKind("command"),
 	"trainer.env":                    isKind("command"),
-	"trainer.memory_gib":             isKind("command"),
+	"trainer.device":                 onDevices,
+	"trainer.memory_gib":             onDevices,
+	"model.size":                     isKind("cpu", "command"),
+	"model.base":                     isKind("cpu", "command"),
+	"data.ood_traces":                isKind("cpu", "command"),
+	"data.pass_rate_samples":         isKind("cpu", "command"),
+	"sft.control":                    isKind("cpu", "command"),
+	"evaluation.validation":          isKind("cpu", "command"),
+	"evaluation.ood":                 isKind("cpu", "command"),
+	"environment.reasoning":          isKind("cpu", "command"),
 	"trainer.kernel":                 isKind("cpu"),
-	"data.queries_file":              isKind("solver", "endpoint"),
+	"data.queries_file":              func(r *ablation.Recipe) bool { return isKind("solver", "endpoint")(r) || r.IsNative() },
 	"data.plans":                     isKind("solver"),
 	"algorithm.loss_scale_factor":    func(r *ablation.Recipe) bool { return r.Algorithm.LossAgg == "seq-mean-token-sum-norm" },
 	"algorithm.kl_loss_coef":         func(r *ablation.Recipe) bool { return r.Algorithm.UseKLLoss },
@@ -39,8 +48,8 @@ var appliesIf = map[string]func(r *ablation.Recipe) bool{
 	"environment.failure_kind":       failing,
 	"environment.failure_rates":      failing,
 	"environment.failure_latency_ms": failing,
-	"environment.form":               isKind("command", "endpoint"),
-	"environment.answer":             isKind("command", "endpoint"),
+	"environment.form":               textual,
+	"environment.answer":             textual,
 }
 
 // applies says whether a key matters for a recipe.
@@ -54,6 +63,12 @@ func applies(key string, r *ablation.Recipe) bool {
 	rule := appliesIf[key]
 	return rule == nil || rule(r)
 }
+
+// textual tells whether a language model plays.
+func textual(r *ablation.Recipe) bool { return isKind("command", "endpoint")(r) || r.IsNative() }
+
+// onDevices tells whether a run may ask for GPUs.
+func onDevices(r *ablation.Recipe) bool { return r.Trainer.Kind == "command" || r.IsNative() }
 
 // dynamic tells whether groups without spread are sampled again.
 func dynamic(r *ablation.Recipe) bool {
@@ -101,7 +116,7 @@ func baseGroups(d draft, st ablation.Study, problems map[string]string) (groups 
 			g.Hidden = append(g.Hidden, v)
 			continue
 		}
-		g.Open = g.Open || v.Problem != "" || v.Changed && v.Kind != "factor"
+		g.Open = g.Open || v.Problem != "" || v.Changed && v.Kind != "factor" || g.Name == "Language model"
 		g.Fields = append(g.Fields, v)
 	}
 	for i := range groups {

@@ -33,6 +33,7 @@ func TestDraftKeepsAwkwardValues(t *testing.T) {
 		Name: "awkward", Question: "Does\nit hold?", Base: base, Design: ablation.DesignList,
 		Arms:  []map[string]any{{"reward.kind": "SUM", "data.queries_file": "a;b.jsonl"}, {"algorithm.norm_adv_by_std": false, "algorithm.lr": 0.25}},
 		Seeds: []uint64{1, 18446744073709551615}, Metric: "eval/success", MinDifference: 0.123456789012345, Concurrency: 3, Notes: "one\ntwo",
+		Priority: -4, Halving: &ablation.Halving{Metric: "eval/success", Rungs: []int64{20, 60}, Reduction: 3},
 	}
 	got, bad := draftOf(st).study()
 	if len(bad) > 0 {
@@ -58,6 +59,10 @@ func TestDraftNamesWhatIsWrong(t *testing.T) {
 		{"level", func(d *draft) { d.Factors[0].Levels[1] = "MACROS" }, "factors[0].levels[1]"},
 		{"level twice", func(d *draft) { d.Factors[0].Levels[1] = d.Factors[0].Levels[0] }, "factors[0].levels[1]"},
 		{"difference", func(d *draft) { d.MinDifference = "much" }, "min_difference"},
+		{"priority", func(d *draft) { d.Queue.Priority = "first" }, "priority"},
+		{"rungs", func(d *draft) { d.Queue = queueDraft{Halving: "a", HalvingRungs: "20, x", HalvingBy: "3"} }, "halving.rungs"},
+		{"halving without rungs", func(d *draft) { d.Queue = queueDraft{Halving: "a", HalvingBy: "3"} }, "halving.rungs"},
+		{"reduction", func(d *draft) { d.Queue = queueDraft{Halving: "a", HalvingRungs: "20", HalvingBy: "1"} }, "halving.reduction"},
 		{"concurrency", func(d *draft) { d.Concurrency = "1.5" }, "concurrency"},
 		{"arm key", func(d *draft) { d.Design, d.Arms = "list", "reward.knd=SUM" }, "arms[0]"},
 		{"preset", func(d *draft) { d.Preset = "huge" }, "preset"},

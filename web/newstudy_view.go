@@ -22,6 +22,7 @@ func formOf(d draft, past history, fileBad []ablation.FieldError) templates.Stud
 		Name:        templates.TextField{Value: d.Name, Problem: problems["name"]},
 		Question:    templates.TextField{Value: d.Question},
 		Notes:       templates.TextField{Value: d.Notes},
+		Queue:       d.Queue.view(problems),
 		Concurrency: templates.TextField{Value: d.Concurrency, Problem: problems["concurrency"]},
 		Seeds:       templates.TextField{Value: d.Seeds, Problem: problems["seeds"]},
 		Metric:      templates.TextField{Value: d.Metric, Problem: problems["metric"]},
@@ -38,12 +39,7 @@ func formOf(d draft, past history, fileBad []ablation.FieldError) templates.Stud
 	for i, f := range d.Factors {
 		v.Factors = append(v.Factors, factorView(i, f, len(d.Factors), problems))
 	}
-	for _, p := range ablation.Presets() {
-		v.Presets = append(v.Presets, templates.FilterOption{Value: p.Name, Label: p.Title, On: p.Name == d.Preset})
-		if p.Name == d.Preset {
-			v.PresetHelp = capital(p.Help) + "."
-		}
-	}
+	presetsInto(&v, d.Preset)
 	v.Groups, v.BaseNote = baseGroups(d, st, problems)
 	v.Outlook = outlookOf(d, st, arms, planned, past, len(bad))
 	v.Problems = problemLinks(bad)
@@ -55,6 +51,30 @@ func formOf(d draft, past history, fileBad []ablation.FieldError) templates.Stud
 		v.Summary = fmt.Sprintf("%s × %s, %s", plural(len(arms), "arm", "arms"), plural(len(st.Seeds), "seed", "seeds"), past.timeWords(arms, len(st.Seeds)))
 	}
 	return v
+}
+
+// presetsInto lists the presets by the trainer they are for, and says of the
+// chosen one what it is.
+func presetsInto(v *templates.StudyFormView, chosen string) {
+	groups := []templates.PresetGroup{{Name: "In this program"}, {Name: "Language models"}}
+	for _, p := range ablation.Presets() {
+		g := &groups[0]
+		o := templates.FilterOption{Value: p.Name, Label: p.Title, On: p.Name == chosen}
+		if p.Recipe.IsNative() {
+			g, o.Label = &groups[1], p.Title+", "+p.Recipe.Trainer.Kind
+		}
+		g.Options = append(g.Options, o)
+		if p.Name != chosen {
+			continue
+		}
+		v.PresetHelp = capital(p.Help) + "."
+		for _, n := range []templates.PresetNote{{Word: "published", Lines: p.Published}, {Word: "inferred", Lines: p.Inferred}, {Word: "unknown", Lines: p.Unknown}} {
+			if len(n.Lines) > 0 {
+				v.PresetNotes = append(v.PresetNotes, n)
+			}
+		}
+	}
+	v.Presets = groups
 }
 
 // problemsByField writes each fault under the field it belongs to.
