@@ -8,17 +8,18 @@ ADDR    ?= 127.0.0.1:7717
 STUDY   ?= examples/rewards.yaml
 TOOL     = go tool -modfile=tools/go.mod
 SOURCES  = $(shell find . -name '*.go' -not -name '*_test.go' -not -path './node_modules/*') $(shell find . -path ./node_modules -prune -o \( -name '*.s' -o -name '*.sql' -o -name '*.safetensors' \) -print)
+PYTHON   = $(shell find trainer -name '*.py' -o -name 'requirements.txt')
 ASSETS   = $(shell find static/src static/css -type f 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help build assets demo serve test test-all race browser bench check generate stale screenshots clean
+.PHONY: help build assets demo serve test test-trl test-all race browser bench check generate stale screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
 build: bin/alidade ## build bin/alidade with its browser bundle
 
-bin/alidade: go.mod go.sum static/dist/app.js $(SOURCES)
+bin/alidade: go.mod go.sum static/dist/app.js $(SOURCES) $(PYTHON)
 	go build -o $@ .
 
 assets: static/dist/app.js ## fetch the browser libraries and bundle them
@@ -51,11 +52,15 @@ test: ## all tests a change must pass: checks, race tests, the browser (installs
 	scripts/prepare.sh
 	$(MAKE) build check
 	scripts/test.sh
+	scripts/test-trl.sh --if-possible
 
 test-all: test ## and the slow drills: long fuzzing, 50 kills, the whole demo
 	ALIDADE_SLOW=1 go test -race -count=1 -timeout 60m ./runner/... ./server/...
 	scripts/fuzz.sh 10m
 	$(MAKE) demo
+
+test-trl: build ## train a tiny language model with the real TRL (installs it: 3 GB)
+	scripts/test-trl.sh
 
 bench: build ## the promised numbers, printed with the machine
 	scripts/bench.sh
