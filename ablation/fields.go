@@ -95,6 +95,7 @@ var fields = slices.Concat([]Field{
 	{Key: "data.plans", Group: "Data", Label: "plans", Kind: KindEnum, Enum: []string{"solver", "annotated"}, Help: "kind solver: whose plans are judged, the solver's or those in the queries file"},
 	{Key: "data.sampler", Group: "Data", Label: "sampler", Kind: KindEnum, Enum: []string{"star", "travelplanner"}, Help: "kind solver: how queries are drawn, star is Agent-STAR's, travelplanner TravelPlanner's own"},
 	{Key: "data.ood_traces", Group: "Data", Label: "out-of-domain traces", Kind: KindInt, Ordered: true, Min: 0, Max: 100000, Help: "question-answering traces mixed into SFT; RL never sees such questions"},
+	{Key: "data.ood_renamed", Group: "Data", Label: "tools called otherwise", Kind: KindFloat, Ordered: true, Min: 0, Max: 1, Help: "share of the question-answering traces whose prompt calls the tool by another word, a new one at each use: what teaches a policy to call a tool that only the prompt names"},
 	{Key: "data.pass_rate_samples", Group: "Data", Label: "pass-rate samples", Kind: KindInt, Min: 0, Max: 64, Help: "difficulty-aware sampling: rollouts of the SFT policy a prompt; those it always or never solves are dropped; 0 keeps all"},
 
 	{Key: "sft.traces", Group: "SFT", Label: "expert traces", Kind: KindInt, Ordered: true, Min: 0, Max: 100000, Help: "traces drawn from the expert before filtering; few, since RL pays only where traces are scarce"},

@@ -60,7 +60,7 @@ var nativeFields = []Field{
 	{Key: "native.lora_rank", Group: "Language model", Label: "LoRA rank", Kind: KindInt, Ordered: true, Min: 0, Max: 1024, Help: "train low-rank adapters of this rank; 0 trains all parameters"},
 	{Key: "native.max_prompt_tokens", Group: "Language model", Label: "prompt limit", Kind: KindInt, Unit: "tokens", Min: 0, Max: 1000000, Help: "longest prompt; 0 = 2048"},
 	{Key: "native.max_response_tokens", Group: "Language model", Label: "response limit", Kind: KindInt, Ordered: true, Unit: "tokens", Min: 0, Max: 1000000, Help: "longest dialogue after the prompt, tool results included; 0 = environment.max_tokens less the prompt limit"},
-	{Key: "native.micro_batch", Group: "Language model", Label: "micro-batch", Kind: KindInt, Unit: "sequences a device", Min: 0, Max: 4096, Help: "sequences a device and pass; does not change the result, only memory and speed; 0 = dynamic where the framework can, else 1"},
+	{Key: "native.micro_batch", Group: "Language model", Label: "micro-batch", Kind: KindInt, Unit: "sequences", Min: 0, Max: 4096, Help: "sequences a device and pass; does not change the result, only memory and speed; 0 = dynamic where the framework can, else 1"},
 	{Key: "native.gradient_checkpointing", Group: "Language model", Label: "gradient checkpointing", Kind: KindBool, Help: "compute activations again in the backward pass: less memory, slower"},
 	{Key: "native.offload", Group: "Language model", Label: "offload", Kind: KindEnum, Enum: []string{"none", "optimizer", "all"}, Help: "what is kept in the host's memory between uses"},
 	{Key: "native.weight_decay", Group: "Language model", Label: "weight decay", Kind: KindFloat, Ordered: true, Min: 0, Max: 10, Help: "of RL"},

@@ -4,9 +4,21 @@ import (
 	"context"
 
 	"alidade/ablation"
+	"alidade/gpu"
 	"alidade/trainer/preflight"
 	"alidade/web"
 )
+
+// gpuMemory lists the memory of the GPUs, GiB.
+func gpuMemory(all []gpu.Device) []float64 {
+	var out []float64
+	for _, d := range all {
+		if d.Kind == gpu.KindGPU {
+			out = append(out, float64(d.MemoryMiB)/1024)
+		}
+	}
+	return out
+}
 
 // trainers hands the preflight to the pages, which do not know it.
 type trainers struct{ service *preflight.Service }

@@ -159,7 +159,7 @@ func (s *newStudy) show(w http.ResponseWriter, r *http.Request, status int, d dr
 	offer(form.Groups, s.missingKinds(r.Context()))
 	if st, planned, _ := d.check(); len(planned) > 0 {
 		arms, _ := ablation.Arms(st)
-		s.preflight(r.Context(), arms, &form.Outlook)
+		form.Refused = s.preflight(r.Context(), arms, &form.Outlook)
 	}
 	if s.Runs == nil {
 		form.ReadOnly = errReadOnly.Text

@@ -103,9 +103,10 @@ const mostArms = 64
 
 // preflight looks at every arm of a study and puts what it finds under the
 // outlook: refusals first, each once, with the arms that it concerns.
-func (s *site) preflight(ctx context.Context, arms []ablation.Arm, v *templates.OutlookView) {
+// It returns what a launch would run into, in words; "" = nothing.
+func (s *site) preflight(ctx context.Context, arms []ablation.Arm, v *templates.OutlookView) string {
 	if s.Trainers == nil {
-		return
+		return ""
 	}
 	type found struct {
 		Finding
@@ -113,7 +114,7 @@ func (s *site) preflight(ctx context.Context, arms []ablation.Arm, v *templates.
 	}
 	var all []found
 	var worst Preflight
-	looked := 0
+	looked, refused := 0, 0
 	for i, a := range arms {
 		if i == mostArms {
 			break
@@ -144,6 +145,7 @@ func (s *site) preflight(ctx context.Context, arms []ablation.Arm, v *templates.
 		}
 		a := templates.AdviceView{Icon: "warn", Title: f.subject(), Text: capital(f.Text) + "."}
 		if f.Level == "refuse" {
+			refused++
 			a.Icon = "bad"
 			a.Title += ": the run would be refused"
 		}
@@ -157,6 +159,10 @@ func (s *site) preflight(ctx context.Context, arms []ablation.Arm, v *templates.
 	}
 	v.Advice = append(advice, v.Advice...)
 	v.Memory = memoryView(worst, looked > 1)
+	if refused == 0 {
+		return ""
+	}
+	return plural(refused, "finding", "findings") + " would end these runs at their start"
 }
 
 // subject names what a finding is about.

@@ -30,10 +30,20 @@ var what = map[string]string{
 func Here(data string) *Service {
 	return New(Config{Adapters: Adapters(), What: what, Python: interpreter(data), Machine: func(devices int) native.Machine {
 		m := native.ThisMachine(context.Background(), data)
-		if len(m.DeviceGiB) > devices { // a run gets some of them: the smallest count
-			slices.Sort(m.DeviceGiB)
-			m.DeviceGiB = m.DeviceGiB[:devices]
-		}
+		slices.Sort(m.DeviceGiB)
+		m.DeviceGiB = m.DeviceGiB[:min(devices, len(m.DeviceGiB))] // a run gets some of them: the smallest count
+		return m
+	}})
+}
+
+// On is the service for the devices that list names, GiB each, on this
+// machine: a server knows them already, simulated ones too.
+func On(data string, list func() []float64) *Service {
+	return New(Config{Adapters: Adapters(), What: what, Python: interpreter(data), Machine: func(devices int) native.Machine {
+		m := native.Host(data)
+		m.DeviceGiB = list()
+		slices.Sort(m.DeviceGiB)
+		m.DeviceGiB = m.DeviceGiB[:min(devices, len(m.DeviceGiB))]
 		return m
 	}})
 }
