@@ -25,8 +25,12 @@ func diagnose(e evidence) verdict {
 		return failed("oom-killer", "the machine's memory was not enough: the kernel's out-of-memory killer ended it"+how,
 			[]string{fmt.Sprintf("the killer struck %d times while it ran; its largest process used %d MiB", e.exit.OOMKills, e.exit.MaxRSSKiB>>10)})
 	}
+	kind := e.run.Arm.Recipe.Trainer.Kind
+	if kind == kindEndpoint && e.done != nil && e.done.Reason != "" { // its log quotes what another machine said of itself
+		return failed("trainer", "the trainer said: "+e.done.Reason+how, lastLines(e.stderr, mostEvidence))
+	}
 	for _, text := range [][]byte{e.stderr, e.stdout} {
-		if sig, line := firstSignature(text); sig != nil {
+		if sig, line := firstSignature(text, kind); sig != nil {
 			return failed(sig.code, sig.words+how+": "+line, around(text, line))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"alidade/ablation"
 	"alidade/runner/shim"
+	"alidade/trainer"
 )
 
 // One line as each known failure writes it, with what must follow.
@@ -42,7 +43,7 @@ func TestSignatures(t *testing.T) {
 		{"Error executing job with overrides: ['a=b']\nall is well", "", never}, // a wrapper that says nothing
 	}
 	for _, tt := range tests {
-		sig, line := firstSignature([]byte("loading\n" + tt.log + "\nmore\n"))
+		sig, line := firstSignature([]byte("loading\n"+tt.log+"\nmore\n"), kindCommand)
 		if tt.code == "" {
 			if sig != nil {
 				t.Errorf("%q is taken for %s", tt.log, sig.code)
@@ -97,6 +98,34 @@ func TestDecide(t *testing.T) {
 		d := decide(tt.code, tt.all, tt.saved, now)
 		if d.again != tt.again || d.wait != tt.wait || !strings.Contains(d.words, tt.words) {
 			t.Errorf("%s: %+v, want again %v, wait %s, %q", tt.name, d, tt.again, tt.wait, tt.words)
+		}
+	}
+}
+
+// Words of another machine in a run's log are not its own end.
+func TestSignaturesKnowTheTrainer(t *testing.T) {
+	server := "level=ERROR msg=\"run ended\" err=\"the server answered 500: CUDA out of memory. No space left on device; ModuleNotFoundError: flash_attn\"\n"
+	for _, tt := range []struct {
+		kind, stderr, said string
+		code, words        string
+	}{
+		{"endpoint", server, "the server answered 500: CUDA out of memory", "trainer", "the trainer said: the server answered 500"},
+		{"endpoint", server, "", "exit", "exit code 1"},
+		{"endpoint", "write events.jsonl: no space left on device\n", "", "disk-full", "the disk is full"},
+		{"cpu", "write policy.safetensors: no space left on device\n", "sft: no space left on device", "disk-full", "the disk is full"},
+		{"cpu", "fatal error: runtime: out of memory\n", "", "host-oom", "memory was not enough"},
+		{"cpu", "a trajectory says: CUDA out of memory\n", "", "exit", "exit code 1"},
+		{"command", server, "", "cuda-oom", "the GPU's memory"},
+		{"trl", server, "", "cuda-oom", "the GPU's memory"},
+	} {
+		run := ablation.Run{State: ablation.Running, Step: 3, TotalSteps: 9}
+		run.Arm.Recipe.Trainer.Kind = tt.kind
+		e := evidence{run: run, exit: &shim.Exit{ExitCode: 1}, stderr: []byte(tt.stderr)}
+		if tt.said != "" {
+			e.done = &trainer.Done{Step: 3, Reason: tt.said}
+		}
+		if v := judge(e); v.code != tt.code || !strings.Contains(v.cause, tt.words) {
+			t.Errorf("%s, %.60q, said %q: %s, %q; want %s, …%s…", tt.kind, tt.stderr, tt.said, v.code, v.cause, tt.code, tt.words)
 		}
 	}
 }

@@ -94,6 +94,25 @@ var others = map[string]signature{
 	"nan":         {class: change},
 }
 
+// ownSignatures are those of this program as a trainer: it has no CUDA, no
+// Python and no workers. What such words mean in the log of a run that asks a
+// server they mean for the server, not for the run.
+var ownSignatures = []signature{
+	{code: "disk-full", class: fix, words: "the disk is full", help: "free some space; the last checkpoint may be incomplete",
+		marks: []string{"no space left on device", "disk quota exceeded"}},
+	{code: "host-oom", class: change, words: "the machine's memory was not enough", help: "a smaller policy or batch, or fewer runs at once",
+		marks: []string{"runtime: out of memory", "runtime: cannot allocate memory"}},
+}
+
+// signaturesOf are those that a trainer kind can write.
+func signaturesOf(kind string) []signature {
+	switch kind {
+	case "cpu", "solver", kindEndpoint:
+		return ownSignatures
+	}
+	return signatures
+}
+
 // signatureOf finds what is known of a cause's code.
 func signatureOf(code string) signature {
 	for _, s := range signatures {
@@ -104,14 +123,16 @@ func signatureOf(code string) signature {
 	return others[code]
 }
 
-// firstSignature finds the known mark that comes first, and its line.
-func firstSignature(text []byte) (*signature, string) {
+// firstSignature finds the known mark of a trainer kind that comes first, and
+// its line.
+func firstSignature(text []byte, kind string) (*signature, string) {
 	var found *signature
 	at := len(text)
-	for i := range signatures {
-		for _, mark := range signatures[i].marks {
+	all := signaturesOf(kind)
+	for i := range all {
+		for _, mark := range all[i].marks {
 			if j := bytes.Index(text, []byte(mark)); j >= 0 && j < at {
-				found, at = &signatures[i], j
+				found, at = &all[i], j
 			}
 		}
 	}
