@@ -58,7 +58,7 @@ var signatures = []signature{
 	{code: "ray-oom", class: change, words: "the machine ran low on memory", help: "fewer workers, or less offloading to the CPU",
 		marks: []string{"ray.exceptions.OutOfMemoryError", "was killed due to the node running low on memory"}},
 	{code: "host-oom", class: change, words: "the machine's memory was not enough", help: "fewer workers, or less offloading to the CPU",
-		marks: []string{"std::bad_alloc", "MemoryError", "Cannot allocate memory", "runtime: out of memory", "exitcode : -9", "exitcode  : -9"}},
+		marks: []string{"std::bad_alloc", "\nMemoryError", "ArrayMemoryError", "(MemoryError)", "Cannot allocate memory", "runtime: out of memory", "exitcode : -9", "exitcode  : -9"}},
 	{code: "devices", class: change, words: "it did not find the devices it wanted", help: "ask for as many devices as the recipe's parallelism uses",
 		marks: []string{"is less than total desired GPUs", "no CUDA-capable device is detected", "No CUDA GPUs are available", "no available node types"}},
 	{code: "data", class: fix, words: "the data left nothing to train on", help: "look at the filters, the prompt length and the difficulty of the data",

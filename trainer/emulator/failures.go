@@ -70,7 +70,7 @@ var failures = map[string]failure{
 	"disk-full":     {exit: 1, lines: traceback("OSError: [Errno 28] No space left on device: '/checkpoints/global_step_2/actor/optim_world_size_1_rank_0.pt'")},
 	"exception":     {exit: 1, lines: traceback("KeyError: 'advantages'")},
 	"killed":        {sig: syscall.SIGKILL},
-	"crash":         {sig: syscall.SIGSEGV, lines: []string{"Fatal Python error: Segmentation fault"}},
+	"crash":         {exit: 139, lines: []string{"Fatal Python error: Segmentation fault"}}, // the code of SIGSEGV: Go's runtime would catch the signal
 	"hang":          {},
 	"no-wait":       {start: true, exit: 0, lines: []string{"Job 'raysubmit_1' submitted successfully"}},
 	"empty-resume":  {start: true, exit: 0},
