@@ -45,8 +45,9 @@ type Data struct {
 	Plans       string `json:"plans,omitempty"`        // kind solver: solver or annotated
 	Sampler     string `json:"sampler,omitempty"`      // kind solver: star (also when empty) or travelplanner
 
-	OODTraces       int `json:"ood_traces,omitempty"`        // question-answering traces mixed into SFT
-	PassRateSamples int `json:"pass_rate_samples,omitempty"` // rollouts a prompt by the SFT policy; prompts it always or never solves are dropped; 0 = keep all
+	OODTraces       int     `json:"ood_traces,omitempty"`        // question-answering traces mixed into SFT
+	OODRenamed      float64 `json:"ood_renamed,omitempty"`       // share of those traces whose prompt calls its tool by another word
+	PassRateSamples int     `json:"pass_rate_samples,omitempty"` // rollouts a prompt by the SFT policy; prompts it always or never solves are dropped; 0 = keep all
 }
 
 // SFT describes supervised fine-tuning on expert traces.

@@ -91,6 +91,7 @@ type stageSFT struct {
 	BudgetFactor float64
 	Panel        int // its queries are drawn before the traces
 	OODTraces    int
+	OODRenamed   float64
 	Think        int
 	Days         int // of a trip
 	SFT          SFT
@@ -100,6 +101,9 @@ func sftInputs(r *Recipe, base stageBase) stageSFT {
 	in := stageSFT{
 		Base: base, World: r.Data.Seed, Cities: r.Environment.Cities, BudgetFactor: r.Environment.BudgetFactor,
 		Panel: r.Evaluation.Queries, OODTraces: r.Data.OODTraces, Days: r.Environment.Days, SFT: r.SFT,
+	}
+	if in.OODTraces > 0 {
+		in.OODRenamed = r.Data.OODRenamed
 	}
 	in.SFT.Control, in.SFT.FilterFormat = false, false // the checkpoint is the same
 	if in.SFT.TracesKind == "real" {

@@ -69,6 +69,9 @@ func (r Recipe) crossRules() []FieldError {
 	bad = append(bad, r.failureRules()...)
 	bad = append(bad, r.endpointRules()...)
 	bad = append(bad, r.nativeRules()...)
+	if r.Data.OODRenamed > 0 && r.Data.OODTraces == 0 {
+		add("data.ood_renamed", r.Data.OODRenamed, "without effect", "0, unless data.ood_traces is above 0")
+	}
 	if r.Trainer.Kind == "cpu" && r.SFT.TracesKind == "stitched" && r.Environment.Days != 3 {
 		add("sft.traces_kind", r.SFT.TracesKind, "not for longer trips", "real: experts of longer trips take different routes, whose steps do not fit together")
 	}

@@ -11,5 +11,7 @@
 //
 // Start with [NewWorld] and [World.Questions], then [World.NewSession].
 // [World.Write] writes an answered question to learn from; the unseen kind is
-// never among those.
+// never among those. With Renamed some of them call their tool by another word,
+// which the prompt gives: from many such words a policy can learn to call what
+// the prompt names, and so the unseen tool.
 package qa

@@ -27,7 +27,7 @@ func TestWrittenAnswersAreRight(t *testing.T) {
 	count := map[string]int{}
 	for i, q := range append(slices.Clone(held), train...) {
 		count[q.Kind]++
-		script := w.Write(q, uint64(i))
+		script := w.Write(q, uint64(i), 0)
 		s := play(w, q, uint64(i), script)
 		if !s.Correct() || s.FormatError() != "" || !slices.Equal(s.Script().Tokens, script.Tokens) {
 			t.Fatalf("%s %q: %s is wrong: %s", q.Kind, q.Text, compact.Show(script.Tokens), s.FormatError())
@@ -56,7 +56,7 @@ func TestWrongAnswersAndBrokenForm(t *testing.T) {
 	w := NewWorld(3)
 	held, _ := w.Split(8, 0)
 	for i, q := range held {
-		script := w.Write(q, 5)
+		script := w.Write(q, 5, 0)
 		n := len(script.Tokens)
 		for name, change := range map[string]func([]compact.Token){
 			"another id":   func(x []compact.Token) { x[n-2] = compact.IDWord((int(x[n-2]-compact.TokID) + 1) % compact.IDTokens) },
@@ -92,5 +92,78 @@ func TestQuestionsRepeat(t *testing.T) {
 	}
 	if a[0].Key == c[0].Key {
 		t.Error("two seeds, one question")
+	}
+}
+
+// A renamed tool answers to the word in the prompt, which is never that of the
+// unseen tool, and nothing else of the question changes.
+func TestRenamedTools(t *testing.T) {
+	w := NewWorld(3)
+	held, train := w.Split(40, 60)
+	names := map[compact.Token]bool{}
+	for i, q := range append(slices.Clone(held), train...) {
+		plain, script := w.Write(q, uint64(i), 0), w.Write(q, uint64(i), 1)
+		name := script.Tokens[0]
+		names[name] = true
+		if q.kind == unseen {
+			if !slices.Equal(plain.Tokens, script.Tokens) {
+				t.Fatal("the unseen tool was renamed")
+			}
+			continue
+		}
+		if name == plain.Tokens[0] || name == compact.SpareWord() || len(script.Tokens) != len(plain.Tokens) {
+			t.Fatalf("renamed %s to %s", compact.Show(plain.Tokens), compact.Show(script.Tokens))
+		}
+		for k := range script.Tokens {
+			if same := script.Tokens[k] == plain.Tokens[k]; !same && script.Tokens[k] != name {
+				t.Fatalf("token %d of %s became %s", k, compact.Show(plain.Tokens), compact.Show(script.Tokens))
+			}
+		}
+		s := w.NewSession(q, Config{Labels: uint64(i), Renamed: 1})
+		for k, tok := range script.Tokens {
+			if script.Own[k] {
+				s.Feed(tok)
+			}
+		}
+		if !s.Correct() || !s.Called() || s.FormatError() != "" {
+			t.Fatalf("%s is wrong: %s", compact.Show(script.Tokens), s.FormatError())
+		}
+		// In a session that has not renamed it the word is no tool.
+		if s := play(w, q, uint64(i), script); s.Correct() || s.Called() {
+			t.Fatalf("%s is right where %s is no tool", compact.Show(script.Tokens), compact.Show(script.Tokens[:1]))
+		}
+	}
+	if len(names) < 25 || len(otherNames()) != 42 {
+		t.Errorf("%d names of %d", len(names), len(otherNames()))
+	}
+}
+
+// A look-up counts as called if tool and city are those of the question.
+func TestCalled(t *testing.T) {
+	w := NewWorld(3)
+	held, _ := w.Split(16, 0)
+	for _, q := range held {
+		for name, c := range map[string]struct {
+			tool compact.Token
+			city int
+			want bool
+		}{
+			"right":        {q.toolWord(), q.city[0], true},
+			"another tool": {compact.ToolWord(compact.ToolHotels), q.city[0], q.tool == compact.ToolHotels},
+			"another city": {q.toolWord(), -1, false},
+		} {
+			s := w.NewSession(q, Config{Labels: 4})
+			about, ok := s.label[c.city]
+			for city, label := range s.label {
+				if !ok && city != q.city[0] {
+					about = label
+				}
+			}
+			s.Feed(c.tool)
+			s.Feed(about)
+			if s.Called() != c.want {
+				t.Errorf("%s, %s: called is %v", q.Kind, name, s.Called())
+			}
+		}
 	}
 }

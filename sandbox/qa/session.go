@@ -13,6 +13,10 @@ type Config struct {
 	Labels    uint64 // seed of the labelling
 	MaxTurns  int    // 0 = 6
 	MaxTokens int    // 0 = 128
+
+	// Renamed is the probability that the question names its tool by another
+	// word, drawn anew for each labelling, and that the tool answers to it.
+	Renamed float64
 }
 
 // Session is one question answered token by token, like [compact.Session].
@@ -21,6 +25,8 @@ type Session struct {
 	w   *World
 	q   *Question
 	cfg Config
+
+	tool compact.Token // the word for the question's tool
 
 	label  map[int]compact.Token // city → token
 	town   map[compact.Token]int
@@ -34,6 +40,7 @@ type Session struct {
 	turns  []trainer.Turn
 	starts []int
 
+	called      bool // what the question is about was looked up
 	done        bool
 	end         string
 	formatError string
@@ -65,8 +72,37 @@ func (w *World) NewSession(q *Question, cfg Config) *Session {
 		t := compact.CityWord(at)
 		s.label[chosen[i]], s.town[t] = t, chosen[i]
 	}
+	s.tool = q.toolWord()
+	if q.tool >= 0 && cfg.Renamed > 0 {
+		if r := compact.Rand(cfg.Labels, forNames); r.Float64() < cfg.Renamed {
+			names := otherNames()
+			s.tool = names[r.IntN(len(names))]
+		}
+	}
 	s.script.Say(false, s.prompt()...)
 	return s
+}
+
+// otherNames are words that a tool can be called by instead of its own. None
+// begins a call otherwise, and the unseen tool's word is not among them.
+func otherNames() []compact.Token {
+	var names []compact.Token
+	for i := range compact.DateTokens {
+		names = append(names, compact.DateWord(i))
+	}
+	for i := range compact.PriceLevels {
+		names = append(names, compact.DrivePriceWord(i))
+	}
+	for i := range compact.StayKinds {
+		w := compact.HotelWords(i%compact.RoomTypes, i%compact.HouseRules, i)
+		if names = append(names, w[2]); i < compact.HouseRules {
+			names = append(names, w[1])
+		}
+		if i < compact.RoomTypes {
+			names = append(names, w[0])
+		}
+	}
+	return names
 }
 
 // toolWord names the tool of a question: the unseen one has a word that no
@@ -91,7 +127,7 @@ func (q *Question) slot() compact.Token {
 // prompt is the tool, the slot of the answer, and what is asked.
 func (s *Session) prompt() []compact.Token {
 	q := s.q
-	p := []compact.Token{q.toolWord(), q.slot(), s.label[q.city[0]]}
+	p := []compact.Token{s.tool, q.slot(), s.label[q.city[0]]}
 	switch q.kind {
 	case twoHop:
 		p = append(p, q.hint, s.label[q.city[1]])
@@ -114,6 +150,10 @@ func (s *Session) Prompt() []compact.Token {
 
 // Script returns the episode so far.
 func (s *Session) Script() compact.Script { return s.script }
+
+// Called says whether the first thing that the question needs was looked up:
+// with the tool that it names, about the city that it names.
+func (s *Session) Called() bool { return s.called }
 
 // Correct says whether the answer is right.
 func (s *Session) Correct() bool { return s.done && s.row == s.q.answer }
@@ -194,7 +234,7 @@ func (s *Session) act(t compact.Token) []compact.Token {
 	head := s.turn[0]
 	args := 1
 	switch {
-	case head == compact.SpareWord():
+	case head == compact.SpareWord(), head == s.tool:
 	case head == compact.ToolWord(compact.ToolFlights), head == compact.ToolWord(compact.ToolDistance):
 		args = 3
 	case head >= compact.ToolWord(0) && head < compact.ToolWord(compact.Tools):
@@ -222,9 +262,13 @@ func (s *Session) look(head, about compact.Token) []compact.Token {
 	what := map[compact.Token]kind{compact.ToolWord(compact.ToolHotels): hotel, compact.ToolWord(compact.ToolRestaurants): restaurant,
 		compact.ToolWord(compact.ToolAttractions): attraction, compact.SpareWord(): event}
 	k, ok := what[head]
+	if head == s.tool && s.q.tool >= 0 {
+		k, ok = s.q.calls[0].kind, true
+	}
 	if !known || !ok {
 		return []compact.Token{compact.TokNone}
 	}
+	s.called = s.called || call{k, city} == s.q.calls[0]
 	var out []compact.Token
 	for _, i := range s.w.city[city][k] {
 		r := &s.w.rows[i]
@@ -260,11 +304,12 @@ func (s *Session) finish(end, formatError string) {
 	}
 }
 
-// Write writes the question answered as it should be.
-func (w *World) Write(q *Question, labels uint64) compact.Script {
-	s := w.NewSession(q, Config{Labels: labels})
+// Write writes the question answered as it should be; renamed is
+// [Config.Renamed].
+func (w *World) Write(q *Question, labels uint64, renamed float64) compact.Script {
+	s := w.NewSession(q, Config{Labels: labels, Renamed: renamed})
 	for _, c := range q.calls {
-		s.Feed(q.toolWord())
+		s.Feed(s.tool)
 		s.Feed(s.label[c.city])
 	}
 	for _, t := range []compact.Token{compact.TokPlan, q.slot(), w.rows[q.answer].keyWord(), s.shown[q.answer], compact.TokEnd} {

@@ -41,6 +41,7 @@ const (
 	forWorld = 1000 + iota
 	forQuestion
 	forLabels
+	forNames
 )
 
 // perKind is how many rows a city has of each kind.

@@ -55,6 +55,7 @@ type dataKey struct {
 	Traces       int
 	Noise        float64
 	Stitched     bool    `json:",omitempty"`
+	Renamed      float64 `json:",omitempty"`
 	Success      bool    // keep only traces that succeed
 	TopShare     float64 // and the best of them
 	Prompts      int
@@ -79,7 +80,7 @@ func (r *run) makeData(ctx context.Context) error {
 	key := dataKey{Code: codeVersion, World: d.world.Travel.Hash(), Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
 		Panel: rec.Evaluation.Queries, Mix: rec.Data.Mix, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, Prompts: rec.Data.Prompts,
 		Validation: rec.Evaluation.Validation, OOD: rec.Evaluation.OOD, OODTraces: rec.Data.OODTraces, Days: longDays(rec)}
-	key.Stitched = stitched(rec)
+	key.Stitched, key.Renamed = stitched(rec), renamed(rec)
 	if d.hash, err = hashOf(key); err != nil {
 		return err
 	}
@@ -130,6 +131,14 @@ func newDataset(rec *ablation.Recipe) (*dataset, error) {
 }
 
 func stitched(rec *ablation.Recipe) bool { return rec.SFT.TracesKind == "stitched" }
+
+// renamed is the share of question traces that call their tool by another word.
+func renamed(rec *ablation.Recipe) float64 {
+	if rec.Data.OODTraces == 0 {
+		return 0
+	}
+	return rec.Data.OODRenamed
+}
 
 // expertTraces writes one trace a query and keeps those that the recipe wants,
 // in the order of the queries.

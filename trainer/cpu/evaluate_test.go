@@ -62,7 +62,7 @@ func TestPanels(t *testing.T) {
 			t.Errorf("no evaluation %q among %v", want, slices.Sorted(maps.Keys(panels)))
 		}
 	}
-	for _, m := range strings.Fields("eval/validation eval/best_step eval/success_best eval/pass_at_2 eval/maj_at_2 ood/accuracy ood/change ood/single ood/two-hop ood/comparison ood/unseen ood/pass_at_2") {
+	for _, m := range strings.Fields("eval/validation eval/best_step eval/success_best eval/pass_at_2 eval/maj_at_2 ood/accuracy ood/change ood/single ood/two-hop ood/comparison ood/unseen ood/called ood/unseen_called ood/pass_at_2") {
 		if !have(whole, m) {
 			t.Errorf("metric %s is missing", m)
 		}
@@ -82,7 +82,7 @@ func TestPanels(t *testing.T) {
 func TestQuestionTracesAndPassRates(t *testing.T) {
 	root, rec := t.TempDir(), tinyRecipe(t)
 	rec.SFT.Control = false
-	rec.Data.OODTraces, rec.Evaluation.OOD = 16, 16
+	rec.Data.OODTraces, rec.Data.OODRenamed, rec.Evaluation.OOD = 16, 0.5, 16
 	o := runTiny(t, t.Context(), root, "a", 1, rec, nil, Config{})
 	if o.err != nil {
 		t.Fatal(o.err)

@@ -46,6 +46,8 @@ func (r *run) gradeOOD(e *exam, all []*rollout, policy string, samples int, keep
 		}
 		t.put("accuracy", share(o.q.Correct()))
 		t.put(q.Kind, share(o.q.Correct()))
+		t.put(q.Kind+"_called", share(o.q.Called()))
+		t.put("called", share(o.q.Called()))
 		t.put("format_error", share(o.q.FormatError() != ""))
 		if keep && o.index == 0 {
 			e.Trajectories = append(e.Trajectories, r.recordAnswer(o, policy))

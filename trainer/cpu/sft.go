@@ -96,7 +96,7 @@ func (r *run) sftKeyOf(world, base string) sftKey {
 	rec := &r.recipe
 	data := dataKey{Code: codeVersion, World: world, Seed: rec.Data.Seed, BudgetFactor: rec.Environment.BudgetFactor,
 		Panel: rec.Evaluation.Queries, Traces: rec.SFT.Traces, Noise: rec.SFT.Noise, Success: rec.SFT.FilterSuccess, TopShare: rec.SFT.TopShare, OODTraces: rec.Data.OODTraces, Days: longDays(rec)}
-	data.Stitched = stitched(rec)
+	data.Stitched, data.Renamed = stitched(rec), renamed(rec)
 	return sftKey{Code: codeVersion, Data: data, Shape: r.shape, Base: base,
 		Epochs: rec.SFT.Epochs, LR: rec.SFT.LR, Batch: rec.SFT.Batch, Seed: r.spec.Seed, Kernel: rec.Trainer.Kernel, Think: think(&rec.Environment)}
 }
@@ -134,7 +134,7 @@ func (r *run) traceLesson(steps int, seed uint64, report func(lessonPoint) error
 				case which < len(d.traces):
 					out[i] = d.world.WriteDeliberate(d.traces[which], labels, budget)
 				default:
-					out[i] = d.qa.Write(d.lessons[which-len(d.traces)], labels)
+					out[i] = d.qa.Write(d.lessons[which-len(d.traces)], labels, r.recipe.Data.OODRenamed)
 				}
 			}
 			return out
