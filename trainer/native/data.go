@@ -80,7 +80,7 @@ func (r *run) makeData(ctx context.Context) error {
 
 // sftData are the keys of SFT that the traces depend on.
 func sftData(s ablation.SFT) ablation.SFT {
-	return ablation.SFT{Traces: s.Traces, Noise: s.Noise, FilterSuccess: s.FilterSuccess, FilterFormat: s.FilterFormat, TopShare: s.TopShare}
+	return ablation.SFT{Traces: s.Traces, Noise: s.Noise, FilterSuccess: s.FilterSuccess, FilterFormat: s.FilterFormat, TopShare: s.TopShare, TracesKind: s.TracesKind}
 }
 
 func formOf(r ablation.Recipe) string {
@@ -215,7 +215,7 @@ func (d *drawing) drawTraces(ctx context.Context) error {
 		return err
 	}
 	d.set.traces, _, err = d.set.world.Traces(ctx, qs, sols, synth.TraceOptions{
-		Noise: s.Noise, KeepFailed: !s.FilterSuccess, TopShare: s.TopShare, Seed: d.r.Data.Seed,
+		Stitched: s.TracesKind == "stitched", Noise: s.Noise, KeepFailed: !s.FilterSuccess, TopShare: s.TopShare, Seed: d.r.Data.Seed,
 		MaxTurns: d.r.Environment.MaxTurns, MaxContext: d.r.Environment.MaxTokens,
 	})
 	if err != nil {

@@ -113,6 +113,7 @@ def lora(job):
 
 def precision(job):
     """The arguments of a trainer that say how it computes."""
+    # Under this name TRL turns it on unless told otherwise.
     return {"bf16": use_bf16(job), "fp16": False, "use_cpu": not on_gpu(), "gradient_checkpointing": job["gradient_checkpointing"]}
 
 

@@ -55,7 +55,16 @@ def texts(data):
                         yield '{"name": "' + call["function"]["name"] + '", "arguments": ' + call["function"]["arguments"] + "}"
 
 
-def make(folder, data, seed):
+# Shapes other than tiny's own, for measurements: those of Qwen2.5 models. The
+# weights are random all the same.
+SHAPES = {
+    "tiny": {"hidden_size": 96, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": VOCABULARY},
+    "0.5b": {"hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14, "num_key_value_heads": 2, "vocab_size": 151936},
+    "1.5b": {"hidden_size": 1536, "intermediate_size": 8960, "num_hidden_layers": 28, "num_attention_heads": 12, "num_key_value_heads": 2, "vocab_size": 151936},
+}
+
+
+def make(folder, data, seed, shape="tiny"):
     """Writes model and tokenizer into folder."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -75,8 +84,7 @@ def make(folder, data, seed):
     state = torch.random.get_rng_state()
     torch.manual_seed(seed)
     config = Qwen2Config(
-        vocab_size=VOCABULARY, hidden_size=96, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
-        max_position_embeddings=16384, tie_word_embeddings=True, bos_token_id=None,
+        **SHAPES[shape], max_position_embeddings=16384, tie_word_embeddings=True, bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
     )  # fmt: skip
     model = Qwen2ForCausalLM(config)
@@ -95,5 +103,6 @@ if __name__ == "__main__":
     flags.add_argument("--train", help="JSONL of tasks")
     flags.add_argument("--traces", help="JSONL of traces")
     flags.add_argument("--seed", type=int, default=1)
+    flags.add_argument("--shape", choices=sorted(SHAPES), default="tiny")
     given = flags.parse_args()
-    print(make(given.folder, {"train": given.train, "traces": given.traces}, given.seed))
+    print(make(given.folder, {"train": given.train, "traces": given.traces}, given.seed, given.shape))
