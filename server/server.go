@@ -159,7 +159,7 @@ func (s *Server) wire(ctx context.Context, l net.Listener) error {
 	history := web.NewDeviceHistory(deviceNow)
 	handler, err := web.New(web.Config{
 		Store: s.store, Runs: s.runner, Queue: queue{s.runner, s.store, s.hub.Publish}, Devices: deviceNow, History: history, Hub: s.hub,
-		Trainers: trainers{preflight.On(s.cfg.Data, func() []float64 { return gpuMemory(s.runner.Devices()) })},
+		Trainers: trainers{preflight.On(s.cfg.Data, func() []float64 { return gpuMemory(s.runner.Devices()) }), s.runner.Devices},
 		Token:    s.token, NoAuth: s.cfg.NoAuth, Hosts: s.cfg.Hosts, Logger: s.log, Version: s.cfg.Version, DataDir: s.cfg.Data,
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"alidade/ablation"
 	"alidade/gpu"
@@ -21,7 +22,10 @@ func gpuMemory(all []gpu.Device) []float64 {
 }
 
 // trainers hands the preflight to the pages, which do not know it.
-type trainers struct{ service *preflight.Service }
+type trainers struct {
+	service *preflight.Service
+	devices func() []gpu.Device
+}
 
 // Found implements web.Trainers.
 func (t trainers) Found(ctx context.Context) []web.TrainerFound {
@@ -35,7 +39,7 @@ func (t trainers) Found(ctx context.Context) []web.TrainerFound {
 // Preflight implements web.Trainers.
 func (t trainers) Preflight(ctx context.Context, r ablation.Recipe) web.Preflight {
 	report := t.service.Check(ctx, r)
-	out := web.Preflight{DeviceGiB: report.Device}
+	out := web.Preflight{DeviceGiB: report.Device, Simulated: slices.ContainsFunc(t.devices(), func(d gpu.Device) bool { return d.Kind == gpu.KindGPU && d.Simulated })}
 	for _, v := range report.Verdicts {
 		out.Findings = append(out.Findings, web.Finding{Level: v.Level, Key: v.Key, Value: v.Value, Text: v.Text, Fix: v.Fix})
 	}

@@ -32,6 +32,7 @@ type Preflight struct {
 	Findings  []Finding
 	Phases    []MemoryPhase // none on the CPU
 	DeviceGiB float64
+	Simulated bool // the devices are
 	Assumed   []string
 }
 
@@ -211,6 +212,9 @@ func memoryView(p Preflight, several bool) *templates.MemoryView {
 	v := &templates.MemoryView{
 		Limit: unit(p.DeviceGiB * scale), LimitText: fmt.Sprintf("device %s GiB", fixed(p.DeviceGiB, 0)),
 		Over: peak > p.DeviceGiB, Note: "estimate, right within a quarter; " + strings.Join(p.Assumed, "; "),
+	}
+	if p.Simulated {
+		v.LimitText += ", simulated"
 	}
 	if several {
 		v.Note = "the arm that needs most; " + v.Note

@@ -51,8 +51,12 @@ func Fits(r ablation.Recipe, m native.Machine) ([]native.Verdict, *Estimate) {
 			Fix:  "a larger native.engine_memory, more native.tensor_parallel, or a shorter native.max_response_tokens"})
 	}
 	if m.HostGiB > 0 && e.HostGiB > 0.9*m.HostGiB {
+		fix := "native.offload: optimizer or none, or a host with more memory"
+		if r.Native.Offload == "optimizer" {
+			fix = "native.offload: none, or a host with more memory"
+		}
 		out = append(out, native.Verdict{Level: native.Refuse, Code: "host-memory", Key: "native.offload", Value: r.Native.Offload,
-			Text: fmt.Sprintf("offloading takes about %.0f GiB of the host, which has %.0f", e.HostGiB, m.HostGiB), Fix: "native.offload: optimizer or none, or more devices"})
+			Text: fmt.Sprintf("offloading takes about %.0f GiB of the host, which has %.0f", e.HostGiB, m.HostGiB), Fix: fix})
 	}
 	return append(out, disk(r, &e, m)...), &e
 }

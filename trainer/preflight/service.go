@@ -158,7 +158,7 @@ func (s *Service) Check(ctx context.Context, r ablation.Recipe) Report {
 		verdict := native.Verdict{Level: native.Refuse, Code: "not-installed", Key: "trainer.kind", Value: r.Trainer.Kind, Text: err.Error()}
 		var missing *native.Missing
 		if errors.As(err, &missing) {
-			verdict.Text, verdict.Fix = r.Trainer.Kind+" is not installed in "+missing.Python, missing.How
+			verdict.Text, verdict.Fix = "the interpreter "+missing.Python+" has no "+r.Trainer.Kind, missing.How
 		}
 		out.Verdicts = append(out.Verdicts, verdict)
 	}
