@@ -57,7 +57,7 @@ func (l *life) stepStop(ctx context.Context, now time.Time) {
 	case asked:
 		s.stage, s.until, sig = saving, now.Add(timing.Checkpoint), syscall.SIGUSR1
 	case saving:
-		s.stage, s.until, sig = terminating, now.Add(timing.Term), syscall.SIGTERM
+		s.stage, s.until, sig = terminating, now.Add(l.term()), syscall.SIGTERM
 	default: // again each second: a process may have been forked meanwhile
 		s.stage, s.until, sig = killing, now.Add(time.Second), syscall.SIGKILL
 	}
