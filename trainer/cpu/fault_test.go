@@ -144,6 +144,72 @@ func TestNaNStopsTheRun(t *testing.T) {
 	}
 }
 
+// NaN outside RL is an alert as well: here in an SFT checkpoint that another
+// run left, before its exam.
+func TestNaNBeforeRLStopsTheRun(t *testing.T) {
+	root, rec := t.TempDir(), tinyRecipe(t)
+	rec.SFT.Control = false
+	rec.Budget.Steps = 1
+	if o := runTiny(t, t.Context(), root, "a", 1, rec, nil, Config{}); o.err != nil {
+		t.Fatal(o.err)
+	}
+	made, err := filepath.Glob(filepath.Join(root, "artifacts", "sft", "*", policyFile))
+	if err != nil || len(made) != 1 {
+		t.Fatalf("SFT artifacts %v, %v", made, err)
+	}
+	c, err := nn.LoadCheckpoint(made[0], "auto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Model.Slab()[5] = float32(math.NaN())
+	c.Model.Slab()[len(c.Model.Slab())-7] = float32(math.NaN())
+	if err := errors.Join(nn.SaveCheckpoint(made[0], c.Model, nil, c.Metadata), os.RemoveAll(filepath.Join(root, "artifacts", "exam"))); err != nil {
+		t.Fatal(err)
+	}
+	o := runTiny(t, t.Context(), root, "b", 1, rec, nil, Config{})
+	alerts := 0
+	for _, e := range o.events {
+		if e.Alert != nil && e.Alert.Code == "nan" && e.Alert.Level == "bad" {
+			alerts++
+		}
+	}
+	if d := o.done(t); !errors.Is(o.err, nn.ErrNotFinite) || d.OK || d.Step != 0 || alerts != 1 {
+		t.Errorf("ended %+v, error %v, %d alerts", d, o.err, alerts)
+	}
+	if exists(filepath.Join(o.spec.Dir, "checkpoints")) {
+		t.Error("a spoiled policy was saved")
+	}
+}
+
+// A checkpoint of a run with an entropy target that has lost its coefficient is
+// refused: going on from another one would give another run.
+func TestLostEntropyCoefficientIsNamed(t *testing.T) {
+	root, rec := t.TempDir(), tinyRecipe(t)
+	rec.SFT.Control = false
+	rec.Budget.Steps = 2
+	rec.Algorithm.EntropyTarget = 1
+	whole := runTiny(t, t.Context(), root, "a", 1, rec, nil, Config{})
+	from := filepath.Join(whole.spec.Dir, "checkpoints", "step-000002")
+	c, err := nn.LoadCheckpoint(filepath.Join(from, policyFile), "auto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := c.Resume(nn.AdamW{MaxNorm: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "NaN", "-1", "much"} {
+		c.Metadata[bonusKey] = text
+		if err := nn.SaveCheckpoint(filepath.Join(from, policyFile), c.Model, tr, c.Metadata); err != nil {
+			t.Fatal(err)
+		}
+		o := runTiny(t, t.Context(), root, "b", 1, rec, func(s *trainer.Spec) { s.Attempt, s.ResumeFrom, s.ResumeStep = 2, from, 2 }, Config{})
+		if d := o.done(t); !errors.Is(o.err, nn.ErrCorrupt) || d.OK || !strings.Contains(d.Reason, "entropy coefficient") {
+			t.Errorf("coefficient %q: ended %+v, error %v", text, d, o.err)
+		}
+	}
+}
+
 // A full disk ends the run with an error; the checkpoints before it are whole.
 func TestFullDisk(t *testing.T) {
 	if os.Getuid() != 0 {
@@ -178,6 +244,41 @@ func TestFullDisk(t *testing.T) {
 	}
 	if _, err := nn.LoadCheckpoint(filepath.Join(small, last.Path, policyFile), "auto"); err != nil {
 		t.Errorf("the last checkpoint is not whole: %v", err)
+	}
+}
+
+// A disk that fills up while an artifact is made ends the run too, and leaves no
+// half of one for others to find.
+func TestFullDiskOfArtifacts(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root to mount a small tmpfs")
+	}
+	root, small := t.TempDir(), t.TempDir()
+	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=700k"); err != nil { // dataset and base, not the policy
+		t.Skip("cannot mount a tmpfs: ", err)
+	}
+	defer syscall.Unmount(small, syscall.MNT_DETACH)
+	rec := tinyRecipe(t)
+	rec.SFT.Control = false
+	o := runTiny(t, t.Context(), root, "a", 1, rec, func(s *trainer.Spec) { s.Artifacts = small }, Config{})
+	if d := o.done(t); !errors.Is(o.err, syscall.ENOSPC) || d.OK || !strings.Contains(d.Reason, "no space left") {
+		t.Fatalf("ended %+v, error %v", d, o.err)
+	}
+	for _, name := range []string{policyFile, examFile} {
+		found, err := filepath.Glob(filepath.Join(small, "*", "*", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range found {
+			if info, err := os.Stat(path); err != nil || info.Size() == 0 {
+				t.Errorf("%s is left, %v bytes, %v", path, info.Size(), err)
+			}
+			if strings.HasSuffix(path, ".safetensors") {
+				if _, err := nn.LoadCheckpoint(path, "auto"); err != nil {
+					t.Errorf("half an artifact is left: %v", err)
+				}
+			}
+		}
 	}
 }
 

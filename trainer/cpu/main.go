@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"alidade/trainer"
+	"alidade/trainer/cpu/nn"
 )
 
 // Main runs the embedded trainer on a spec file and returns its exit code:
@@ -59,6 +60,9 @@ func Run(ctx context.Context, spec trainer.Spec, cfg Config) error {
 	}
 	r := &run{spec: spec, recipe: spec.Recipe, log: cfg.Logger, save: cfg.Save, out: out}
 	err = r.train(ctx)
+	if errors.Is(err, nn.ErrNotFinite) && !r.warned {
+		err = errors.Join(err, r.alert("bad", "nan", fmt.Sprintf("%v; the run stops, and nothing of it is kept", err)))
+	}
 	done := trainer.Done{OK: err == nil, Step: r.step, Reason: "finished"}
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:

@@ -233,6 +233,7 @@ func (r *run) watch(l *learner, m map[string]float64) error {
 func (r *run) spoiled(step int64, err error) error {
 	if errors.Is(err, nn.ErrNotFinite) {
 		err = errors.Join(err, r.alert("bad", "nan", fmt.Sprintf("step %d: %v; the update was not applied and the run stops", step, err)))
+		r.warned = true
 	}
 	return fmt.Errorf("step %d: %w", step, err)
 }

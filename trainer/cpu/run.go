@@ -42,6 +42,7 @@ type run struct {
 	start *stage // the SFT checkpoint that RL starts from
 	step  int64  // last finished RL step
 
+	warned bool // of numbers that are not finite
 	best   best
 	sftOOD float64 // out-of-domain accuracy of the SFT checkpoint
 }
