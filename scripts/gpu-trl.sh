@@ -55,7 +55,7 @@ import glob, json, os, sys
 data = sys.argv[1]
 run = max(glob.glob(os.path.join(data, "runs", "*", "1")), key=os.path.getmtime)
 series = {}
-for name in ("events.jsonl", "alerts.jsonl"):
+for name in ("events.jsonl", "device.jsonl"):
     path = os.path.join(run, name)
     for line in open(path) if os.path.exists(path) else []:
         event = json.loads(line)

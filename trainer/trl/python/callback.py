@@ -42,6 +42,13 @@ class Events(TrainerCallback):
         self.saved = state.global_step // self.updates
         if torch.cuda.is_available():
             torch.cuda.reset_peak_memory_stats()
+        self.requests.listen(True)
+
+    def on_step_begin(self, args, state, control, **_):
+        self.requests.listen(True)
+
+    def on_pre_optimizer_step(self, args, state, control, **_):
+        self.requests.listen(False)
 
     def on_log(self, args, state, control, logs=None, **_):
         if not logs or not state.is_world_process_zero or "train_runtime" in logs:

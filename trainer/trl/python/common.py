@@ -18,12 +18,20 @@ def read_lines(path):
         return [json.loads(line) for line in f if line.strip()]
 
 
-class Requests:
-    """What was asked of the process by signals, or by the file `save`."""
+class Stopped(Exception):
+    """Raised where the process was asked to end: between two updates."""
 
-    def __init__(self, directory):
+
+class Requests:
+    """What was asked of the process by signals, or by the file `save`. A request
+    to end is heard at once while rollouts are made and gradients computed, and
+    never inside an update of the weights or while a checkpoint is written."""
+
+    def __init__(self, directory, alone=True):
         self.stop = False
         self.save = False
+        self.alone = alone  # with other processes all must end at the same step
+        self.open = False
         self.file = os.path.join(directory, "save")
         signal.signal(signal.SIGTERM, self._term)
         signal.signal(signal.SIGINT, self._term)
@@ -31,9 +39,19 @@ class Requests:
 
     def _term(self, *_):
         self.stop = True
+        if self.open:
+            self.open = False
+            raise Stopped
 
     def _usr1(self, *_):
         self.save = True
+
+    def listen(self, open):
+        """Says whether the process may be ended from here on."""
+        self.open = open and self.alone
+        if self.open and self.stop:
+            self.open = False
+            raise Stopped
 
     def take_save(self):
         """Tells once whether a checkpoint was asked for."""
@@ -42,6 +60,22 @@ class Requests:
         if os.path.exists(self.file):
             os.remove(self.file)
         return asked
+
+
+def train(trainer, requests, events, resume):
+    """Trains until the end or until asked to end, which leaves a checkpoint of
+    the last whole step."""
+    try:
+        trainer.train(resume_from_checkpoint=resume)
+    except Stopped:
+        requests.listen(False)
+        state = trainer.state
+        step = state.global_step // events.updates
+        if state.global_step % events.updates == 0 and step > 0 and events.saved != step:
+            trainer.model.train()
+            trainer._save_checkpoint(trainer.model, trial=None)
+            events.on_save(trainer.args, state, trainer.control)
+    requests.listen(False)
 
 
 def on_gpu():

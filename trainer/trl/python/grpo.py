@@ -3,7 +3,7 @@
 import sys
 import time
 
-from common import Requests, load_job, load_model, load_tokenizer, lora, overridden, precision, read_lines, say
+from common import Requests, load_job, load_model, load_tokenizer, lora, overridden, precision, read_lines, say, train
 
 
 def shaping(job):
@@ -19,7 +19,7 @@ def shaping(job):
 
 def main(path):
     job = load_job(path)
-    requests = Requests(job["dir"])
+    requests = Requests(job["dir"], alone=job["processes"] == 1)
     from datasets import Dataset
     from transformers import TrainerCallback, set_seed
     from trl import GRPOConfig
@@ -34,7 +34,7 @@ def main(path):
     config = GRPOConfig(**arguments)
     shape = shaping(job)
     factory = env.environment_class(job["tools"], env.connect(job), job["total_steps"], shape)
-    train = Dataset.from_list([{k: row[k] for k in ("prompt", "task_id", "split")} for row in read_lines(job["data"]["train"])])
+    prompts = Dataset.from_list([{k: row[k] for k in ("prompt", "task_id", "split")} for row in read_lines(job["data"]["train"])])
     panel = [{k: row[k] for k in ("prompt", "task_id", "split")} for row in read_lines(job["data"]["eval"])] if job["eval_every"] else []
     events = Events(job["metrics"], requests, updates=job["updates"], save_every=job["save_every"], total=job["total_steps"])
 
@@ -52,7 +52,9 @@ def main(path):
             if self.done == step or not (ends or step % job["eval_every"] == 0):
                 return
             self.done = step
+            requests.listen(True)
             trainer.evaluate_panel(panel, step, job["eval_samples"] if ends else 1, job["eval_temperature"], job["eval_batch"])
+            requests.listen(False)
             events.began = time.monotonic()  # not part of the next step's time
 
         def on_train_begin(self, args, state, control, **_):
@@ -62,7 +64,7 @@ def main(path):
 
     placed = Panel()
     trainer = TravelTrainer(
-        model=load_model(job), args=config, train_dataset=train, processing_class=tokenizer, environment_factory=factory,
+        model=load_model(job), args=config, train_dataset=prompts, processing_class=tokenizer, environment_factory=factory,
         callbacks=[events, placed], peft_config=lora(job), job=job, episodes=job["episodes"],
     )  # fmt: skip
     trainer.num_generations_eval = 1
@@ -71,8 +73,8 @@ def main(path):
         "environment/invalid": trainer.counts["invalid"] / max(1, trainer.counts["n"]), "environment/overlong": trainer.counts["overlong"] / max(1, trainer.counts["n"])
     }  # fmt: skip
     say(f"grpo: {job['objective']}")
-    say(f"grpo: {sum(p.numel() for p in trainer.model.parameters())} parameters, {len(train)} prompts, {job['total_steps']} steps of {job['updates']} updates, device {trainer.accelerator.device}, {'vLLM' if config.use_vllm else 'transformers'} generates")
-    trainer.train(resume_from_checkpoint=job["resume"] or None)
+    say(f"grpo: {sum(p.numel() for p in trainer.model.parameters())} parameters, {len(prompts)} prompts, {job['total_steps']} steps of {job['updates']} updates, device {trainer.accelerator.device}, {'vLLM' if config.use_vllm else 'transformers'} generates")
+    train(trainer, requests, events, job["resume"] or None)
     say(f"grpo: ended at step {trainer.state.global_step // job['updates']} of {job['total_steps']}")
 
 

@@ -1,10 +1,12 @@
 """Fine-tunes a model on the expert's conversations with TRL's SFTTrainer."""
 
+import glob
 import math
 import os
 import sys
 
-from common import Requests, load_job, load_model, load_tokenizer, lora, model_folder, overridden, precision, read_lines, say
+from callback import MARK, Events
+from common import Requests, load_job, load_model, load_tokenizer, lora, model_folder, overridden, precision, read_lines, say, train
 
 
 def samples(job, tokenizer):
@@ -32,14 +34,17 @@ def samples(job, tokenizer):
     return Dataset.from_list(rows)
 
 
+def last_checkpoint(folder):
+    """The newest checkpoint that is whole; None when there is none."""
+    whole = [os.path.dirname(mark) for mark in glob.glob(os.path.join(folder, "checkpoint-*", MARK))]
+    return max(whole, key=lambda path: int(path.rsplit("-", 1)[1]), default=None)
+
+
 def main(path):
     job = load_job(path)
-    requests = Requests(job["dir"])
+    requests = Requests(job["dir"], alone=job["processes"] == 1)
     from transformers import set_seed
-    from transformers.trainer_utils import get_last_checkpoint
     from trl import SFTConfig, SFTTrainer
-
-    from callback import Events
 
     class Trainer(SFTTrainer):
         def log(self, logs, start_time=None):
@@ -65,7 +70,7 @@ def main(path):
         model=load_model(job), args=SFTConfig(**arguments), train_dataset=data, processing_class=tokenizer, callbacks=[events], peft_config=lora(job)
     )
     say(f"sft: {math.ceil(steps)} steps of {micro * accumulate * job['processes']} conversations, model {model_folder(job)}, {sum(p.numel() for p in trainer.model.parameters())} parameters")
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(job["state"]) if os.path.isdir(job["state"]) else None)
+    train(trainer, requests, events, last_checkpoint(job["state"]))
     if requests.stop and trainer.state.global_step < math.ceil(steps):
         say(f"sft: stopped at step {trainer.state.global_step} of {math.ceil(steps)}, saved")
         return
