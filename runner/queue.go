@@ -103,8 +103,12 @@ func (q *queue) moved(run ablation.Run) {
 	if i := slices.IndexFunc(q.runs, func(r store.QueuedRun) bool { return r.ID == run.ID }); i >= 0 {
 		q.runs = slices.Delete(q.runs, i, i+1)
 	}
-	if run.State != ablation.Queued || run.ID > q.last {
-		return // one that is not known yet is read by the next load
+	if run.State != ablation.Queued {
+		return
+	}
+	if run.ID > q.last { // not known, as one that was not queued when the server started
+		q.loaded = false
+		return
 	}
 	in := queuedRun(run)
 	i, _ := slices.BinarySearchFunc(q.runs, in, func(a, b store.QueuedRun) int { return a.Before(&b) })
