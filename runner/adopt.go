@@ -18,6 +18,7 @@ import (
 // whether it writes again.
 type lostRun struct {
 	path   string // events.jsonl
+	why    string // it is lost
 	offset int64  // stored
 	size   int64  // when last looked at
 }
@@ -152,8 +153,20 @@ func (r *Runner) remember(ctx context.Context, run ablation.Run) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lost[run.ID] = &lostRun{path: filepath.Join(attempt.Dir, eventsFile), offset: attempt.Offset}
+	r.lost[run.ID] = &lostRun{path: filepath.Join(attempt.Dir, eventsFile), why: run.Cause, offset: attempt.Offset}
 	return nil
+}
+
+// record stores an event of the runner's own about a run that no life follows.
+func (r *Runner) record(ctx context.Context, run ablation.Run, a trainer.Alert) {
+	e := trainer.Event{V: trainer.Version, Kind: trainer.KindAlert, T: time.Now().UnixMilli(), Alert: &a}
+	commit, err := r.writer.Append(ctx, store.Batch{Run: run.ID, Attempt: run.Attempt, Own: true, Events: []trainer.Event{e}})
+	err = errors.Join(err, appendEvent(filepath.Join(r.attemptDir(run.ID, run.Attempt), alertsFile), e))
+	if err != nil {
+		r.log.Error("store alert", "run", run.ID, "code", a.Code, "text", a.Text, "err", err)
+		return
+	}
+	r.cfg.Publish(commit)
 }
 
 func (r *Runner) forget(id ablation.RunID) {
@@ -165,18 +178,19 @@ func (r *Runner) forget(id ablation.RunID) {
 // lookForLost brings back lost runs that write again.
 func (r *Runner) lookForLost(ctx context.Context) {
 	r.mu.Lock()
-	var back []ablation.RunID
+	back := make(map[ablation.RunID]string)
 	for id, l := range r.lost {
 		if l.wrote() {
-			back = append(back, id)
+			back[id] = l.why
 		}
 	}
 	r.mu.Unlock()
-	for _, id := range back {
+	for id, why := range back {
 		run, err := r.move(ctx, id, ablation.EvRecovered, func(run *ablation.Run) {
 			run.Cause, run.EndedAt = "", time.Time{}
 		})
 		if err == nil {
+			r.record(ctx, run, trainer.Alert{Level: "info", Code: "recovered", Step: run.Step, Text: "it writes again; it was lost: " + why})
 			err = r.readopt(ctx, run)
 		}
 		if err != nil {

@@ -127,6 +127,11 @@ func TestLostAndBack(t *testing.T) {
 	if run.Cause == "" {
 		t.Error("a lost run has no cause")
 	}
+	g.runner.Wake()
+	time.Sleep(300 * time.Millisecond) // passes enough to start it, if it were queued
+	if again := g.run(id); again.State != ablation.Lost || again.Attempt != 1 || g.freeSlots() != 4 {
+		t.Errorf("with all slots free the lost run is %s in attempt %d: it must not be started by itself", again.State, again.Attempt)
+	}
 	w, err := trainer.NewWriter(g.file(id, 1, "events.jsonl"), trainer.WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -138,6 +143,7 @@ func TestLostAndBack(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("back after %s, want within 5 s", took)
 	}
+	until(t, "the way it came back", func() bool { return strings.Contains(g.alerts(id)["recovered"].Text, "writes again") })
 	must(w.Done(trainer.Done{OK: true, Step: 9, Reason: "finished"}))
 	g.wait(id, ablation.Succeeded)
 	if points := g.series(id, "reward/mean"); len(points) != 9 {

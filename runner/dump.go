@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,6 +57,15 @@ func (r *Runner) Dump(ctx context.Context, id ablation.RunID) (string, error) {
 		return text, fmt.Errorf("keep dump: %w", err)
 	}
 	return text, nil
+}
+
+// lastDump is the newest dump in an attempt's folder; "" = none.
+func lastDump(dir string) string {
+	all, err := filepath.Glob(filepath.Join(dir, "dump-*.txt"))
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	return slices.Max(all) // named by their time
 }
 
 // processState is one process with its threads.

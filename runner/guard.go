@@ -21,7 +21,8 @@ const (
 // server, and an attempt counts once however often it is settled.
 func (l *life) guard(ctx context.Context, v verdict) {
 	r := l.r
-	instant := v.state == ablation.Failed && l.attempt.EndedAt.Sub(l.attempt.StartedAt) < r.cfg.Timing.Crash
+	lasted := l.attempt.EndedAt.Sub(l.attempt.StartedAt)
+	instant := v.state == ablation.Failed && lasted < r.cfg.Timing.Crash && lasted >= -clockSlack // else the clock was set
 	counted := len(r.saved.get().Crashes[l.studyID])
 	if !instant && (counted == 0 || v.state != ablation.Succeeded && v.state != ablation.Failed) {
 		return

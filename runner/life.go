@@ -51,6 +51,7 @@ type life struct {
 	stopper  stopper
 	behind   bool // the backlog of a time without a server is being read
 	missing  bool // the alert about a vanished file was given
+	skewed   bool // so was the one about the trainer's clock
 
 	complaints map[string]string // what went wrong last, not to be logged again
 }
@@ -260,6 +261,7 @@ func (l *life) commit(ctx context.Context, lines trainer.Lines) error {
 	if l.watch.silent != "" {
 		l.alert(ctx, trainer.Alert{Level: "info", Code: "writes-again", Text: "the trainer writes again after " + l.watch.silent})
 	}
+	l.skew(ctx, now, lines.Events)
 	l.watch.hear(now, lines.Events)
 	l.note(lines.Events)
 	l.passed(lines.Events)

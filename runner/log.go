@@ -18,7 +18,8 @@ const (
 	mostTail    = 4 << 20
 )
 
-// Log returns the last tail bytes of an attempt's stdout or stderr, from the
+// Log returns the last tail bytes of an attempt's stdout or stderr, or of the
+// newest dump of what its processes do (see [Runner.Dump]), from the
 // start of a line where it can. attempt 0 is the latest, tail 0 is 64 KiB; at
 // most 4 MiB come. What was not written yet is empty. Carriage returns are
 // left as they are.
@@ -67,9 +68,9 @@ func (r *Runner) LogRange(ctx context.Context, id ablation.RunID, attempt int, s
 
 // logPath names the file; "" when the run has no attempt yet.
 func (r *Runner) logPath(ctx context.Context, id ablation.RunID, attempt int, stream string) (string, error) {
-	name, ok := map[string]string{"stdout": shim.StdoutFile, "stderr": shim.StderrFile}[stream]
+	name, ok := map[string]string{"stdout": shim.StdoutFile, "stderr": shim.StderrFile, "dump": ""}[stream]
 	if !ok {
-		return "", &ablation.Invalid{Fields: []ablation.FieldError{{Field: "stream", Value: stream, Allowed: "stdout, stderr"}}}
+		return "", &ablation.Invalid{Fields: []ablation.FieldError{{Field: "stream", Value: stream, Allowed: "stdout, stderr, dump"}}}
 	}
 	run, err := r.store.Run(ctx, id)
 	if err != nil {
@@ -83,6 +84,9 @@ func (r *Runner) logPath(ctx context.Context, id ablation.RunID, attempt int, st
 	}
 	if attempt == 0 {
 		return "", nil
+	}
+	if stream == "dump" {
+		return lastDump(r.attemptDir(id, attempt)), nil
 	}
 	return filepath.Join(r.attemptDir(id, attempt), name), nil
 }

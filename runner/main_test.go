@@ -99,6 +99,10 @@ func (f *fakeTrainer) run(mode string) int {
 			must(f.w.Done(trainer.Done{Step: step, Reason: "stopped"}))
 			return 0
 		}
+		if mode == "torn" && step == 8 && f.spec.Attempt == 1 { // killed while it writes
+			f.tear()
+			time.Sleep(time.Hour)
+		}
 		if mode == "hang" && step == 8 {
 			time.Sleep(time.Hour)
 		}
@@ -129,6 +133,15 @@ func (f *fakeTrainer) metrics(mode string, step int64) map[string]float64 {
 		}
 	}
 	return values
+}
+
+// tear writes half a line.
+func (f *fakeTrainer) tear() {
+	must(f.w.Close())
+	file, err := os.OpenFile(f.spec.Events, os.O_APPEND|os.O_WRONLY, 0)
+	must(err)
+	_, err = file.WriteString(`{"v":1,"kind":"points","t":1,"points":{"step":9,"val`)
+	must(err)
 }
 
 func (f *fakeTrainer) listen() {

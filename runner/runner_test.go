@@ -294,8 +294,9 @@ func TestConcurrencyAndPause(t *testing.T) {
 // A stopped process raises an alert; when it goes on, that is said too.
 func TestStall(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, "", rigOptions{timing: runner.Timing{Stall: 300 * time.Millisecond}})
-	id := g.launch(10000, 1, "ok", 10*time.Millisecond)[0].ID
+	g := newRig(t, "", rigOptions{slots: 1, timing: runner.Timing{Stall: 300 * time.Millisecond}})
+	runs := g.launch(10000, 2, "ok", 10*time.Millisecond)
+	id := runs[0].ID
 	g.waitStep(id, 6)
 	pid := g.attempt(id, 1).PID
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -305,8 +306,14 @@ func TestStall(t *testing.T) {
 	if got := g.run(id).State; got != ablation.Running {
 		t.Errorf("a stalled run is %s, want running", got)
 	}
+	if got := g.run(runs[1].ID); got.State != ablation.Queued || g.freeSlots() != 0 {
+		t.Errorf("the next run is %s and %d slots are free: the device of a stalled run was given on", got.State, g.freeSlots())
+	}
 	if text, err := g.runner.Dump(t.Context(), id); err != nil || !strings.Contains(text, "stopped") || !strings.Contains(text, strconv.Itoa(pid)) {
 		t.Errorf("Dump = %q, %v; want the stopped process", text, err)
+	}
+	if kept, err := g.runner.Log(t.Context(), id, 0, "dump", 0); err != nil || !strings.Contains(string(kept), "stopped") {
+		t.Errorf("the dump as a log = %q, %v", kept, err)
 	}
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)

@@ -150,9 +150,25 @@ func (l *life) end(ctx context.Context, state ablation.State, cause string, exit
 		if _, ok := l.r.cfg.Launcher.(Queuer); ok && !exit.Started.IsZero() {
 			a.StartedAt = exit.Started // the cluster's queue does not count
 		}
+		a.EndedAt = steadyEnd(a.StartedAt, exit)
 	}
 	l.attempt = a
 	l.patiently(ctx, "end attempt", func(ctx context.Context) error { return l.r.writer.EndAttempt(ctx, a) })
+}
+
+// clockSlack is by how much two readings of a clock may differ before it counts
+// as set.
+const clockSlack = 5 * time.Second
+
+// steadyEnd is when an attempt ended. When the clock was set meanwhile it is
+// as long after the start as the attempt lasted, so that no time is negative
+// or a day too long.
+func steadyEnd(started time.Time, exit *shim.Exit) time.Time {
+	lasted := time.Duration(exit.LastedS * float64(time.Second))
+	if wall := exit.Ended.Sub(exit.Started); lasted > 0 && (wall-lasted).Abs() > clockSlack {
+		return started.Add(lasted)
+	}
+	return exit.Ended
 }
 
 // settled moves the run to where it ends. A run that was asked to stop between

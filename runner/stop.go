@@ -138,6 +138,9 @@ func (r *Runner) Resume(ctx context.Context, id ablation.RunID) error {
 			return fmt.Errorf("resume run %d: its trainer may still run (process %d): %w", id, h.PID, ablation.ErrConflict)
 		}
 	}
+	if run.State == ablation.Lost {
+		r.record(ctx, run, trainer.Alert{Level: "info", Code: "recovered", Step: run.Step, Text: "queued again on request; it was lost: " + run.Cause})
+	}
 	_, err = r.move(ctx, id, ablation.EvRequeue, func(run *ablation.Run) {
 		if run.Attempt > 0 || time.Since(run.EndedAt) > undoTime {
 			run.QueuedAt, run.Place = time.Now(), 0 // else it was cancelled a moment ago: it keeps its place

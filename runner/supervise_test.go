@@ -201,20 +201,22 @@ func TestCompleteDesign(t *testing.T) {
 	}
 }
 
-// An hour of events of a time without a server is read at once; what the
+// An hour of events of eight runs of a time without a server is read at once; what the
 // detectors find in it is marked late and sent nowhere.
 func TestCatchUp(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	g := newRig(t, data, rigOptions{})
-	id := g.launch(3608, 1, "hang", time.Millisecond)[0].ID
-	g.waitStep(id, 8)
+	g := newRig(t, data, rigOptions{slots: 8})
+	runs := g.launch(3608, 8, "hang", time.Millisecond)
+	for _, run := range runs {
+		g.waitStep(run.ID, 8)
+	}
 	g.stop()
 	var text bytes.Buffer
 	began := time.Now().Add(-time.Hour)
 	for step := int64(9); step <= 3608; step++ {
 		values := map[string]trainer.Float{"reward/mean": trainer.Float(step)}
-		for i := range 11 {
+		for i := range 3 {
 			values["check/"+strconv.Itoa(i)] = trainer.Float(step)
 		}
 		if step > 1000 && step <= 1020 {
@@ -226,25 +228,32 @@ func TestCatchUp(t *testing.T) {
 		}
 		text.Write(line)
 	}
-	f, err := os.OpenFile(filepath.Join(data, "runs", strconv.Itoa(int(id)), "1", "events.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
+	for _, run := range runs {
+		f, err := os.OpenFile(filepath.Join(data, "runs", strconv.Itoa(int(run.ID)), "1", "events.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(text.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		_ = f.Close()
 	}
-	if _, err := f.Write(text.Bytes()); err != nil {
-		t.Fatal(err)
-	}
-	_ = f.Close()
 	started := time.Now()
-	g = newRig(t, data, rigOptions{})
-	g.waitStep(id, 3608)
+	g = newRig(t, data, rigOptions{slots: 8})
+	for _, run := range runs {
+		g.waitStep(run.ID, 3608)
+	}
 	took := time.Since(started)
-	t.Logf("an hour of events, 12 metrics each second, in %s: %.0f times real time", took.Round(time.Millisecond), time.Hour.Seconds()/took.Seconds())
+	t.Logf("an hour of events of eight runs, 4 metrics each second, in %s: %.0f times real time", took.Round(time.Millisecond), time.Hour.Seconds()/took.Seconds())
 	if took > time.Hour/20 {
 		t.Errorf("caught up in %s, want at least 20 times real time", took)
 	}
-	if points := g.series(id, "check/0"); len(points) != 3600 {
-		t.Errorf("%d points, want 3600", len(points))
+	for _, run := range runs {
+		if points := g.series(run.ID, "check/0"); len(points) != 3600 {
+			t.Errorf("run %d: %d points, want 3600", run.ID, len(points))
+		}
 	}
+	id := runs[0].ID
 	until(t, "late alert", func() bool { _, ok := g.alerts(id)["reward-constant"]; return ok })
 	if a := g.alerts(id)["reward-constant"]; !a.Late || a.Step != 1010 || a.Since != 1001 || !strings.Contains(a.Text, "late") {
 		t.Errorf("alert = %+v, want it late and about steps 1001 to 1010", a)

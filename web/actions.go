@@ -72,6 +72,9 @@ func (s *site) actOnRun(ctx context.Context, id ablation.RunID, act string) erro
 		return s.Queue.MoveBy(ctx, id, -1)
 	case "down":
 		return s.Queue.MoveBy(ctx, id, 1)
+	case "dump":
+		_, err := s.Queue.Dump(ctx, id)
+		return err
 	case "first":
 		return s.Queue.MoveFirst(ctx, id)
 	case "last":
@@ -135,6 +138,10 @@ func (s *site) postRun(w http.ResponseWriter, r *http.Request) error {
 	if err := s.actOnRun(r.Context(), id, act); err != nil {
 		return fmt.Errorf("%s run %d: %w", act, id, err)
 	}
-	http.Redirect(w, r, fmt.Sprintf("/runs/%d", id), http.StatusSeeOther)
+	to := fmt.Sprintf("/runs/%d", id)
+	if act == "dump" {
+		to += "?log=dump#log"
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
 }

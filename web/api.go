@@ -31,7 +31,7 @@ func (s *site) routesAPI(r chi.Router) {
 	r.Get("/api/v1/runs/{run}", s.page(s.apiRun))
 	r.Get("/api/v1/runs/{run}/series", s.page(s.apiRunSeries))
 	r.Get("/api/v1/runs/{run}/log", s.page(s.apiRunLog))
-	r.Post("/api/v1/runs/{run}/{act:stop|resume|pause|unpause|up|down|first|last}", s.page(s.apiRunAct))
+	r.Post("/api/v1/runs/{run}/{act:stop|resume|pause|unpause|up|down|first|last|dump}", s.page(s.apiRunAct))
 	r.Get("/api/v1/series", s.page(s.apiSeries))
 	r.Get("/api/v1/devices", s.page(s.apiDevices))
 }
@@ -270,8 +270,8 @@ func (s *site) apiRunLog(w http.ResponseWriter, r *http.Request) error {
 	if stream == "" {
 		stream = "stdout"
 	}
-	if stream != "stdout" && stream != "stderr" {
-		return invalidParam("stream", stream, "stdout, stderr")
+	if !isStream(stream) {
+		return invalidParam("stream", stream, "stdout, stderr, dump")
 	}
 	attempt, err := intParam(r, "attempt", 0, 0, 1<<31)
 	if err != nil {

@@ -62,7 +62,7 @@ func (h history) perRun(r *ablation.Recipe) (d time.Duration, n int) {
 	var times []float64
 	for _, run := range h.runs {
 		e := &run.Arm.Recipe
-		if e.Trainer.Kind != r.Trainer.Kind || e.Model.Size != r.Model.Size || e.Environment.World != r.Environment.World || run.EndedAt.IsZero() || run.StartedAt.IsZero() {
+		if e.Trainer.Kind != r.Trainer.Kind || e.Model.Size != r.Model.Size || e.Environment.World != r.Environment.World || !run.EndedAt.After(run.StartedAt) || run.StartedAt.IsZero() {
 			continue
 		}
 		work, asked := workOf(e), workOf(r)

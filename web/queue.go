@@ -24,6 +24,7 @@ type Queue interface {
 	AddSeeds(ctx context.Context, id ablation.StudyID, seeds []uint64) ([]ablation.RunID, error)
 	Complete(ctx context.Context, id ablation.StudyID) (Completion, error)
 	TakeBack(ctx context.Context, id ablation.StudyID, act string) error // "stop" or "complete", for the runs that it changed
+	Dump(ctx context.Context, id ablation.RunID) (string, error)         // what a live run's processes do; kept as its log "dump"
 	Quarantine(ctx context.Context, device, why string) error
 	Unquarantine(ctx context.Context, device string) error
 }

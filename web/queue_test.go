@@ -112,6 +112,10 @@ func (f *fakeQueue) TakeBack(_ context.Context, id ablation.StudyID, act string)
 	return f.did("take back %s of study %d", act, id)
 }
 
+func (f *fakeQueue) Dump(_ context.Context, id ablation.RunID) (string, error) {
+	return "process 7: waits in futex", f.did("dump run %d", id)
+}
+
 func (f *fakeQueue) Quarantine(_ context.Context, device, why string) error {
 	return f.did("quarantine %s: %s", device, why)
 }

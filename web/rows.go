@@ -127,11 +127,25 @@ func alertView(a ablation.Alert, now time.Time) templates.AlertView {
 		When: ago(a.At, now), At: a.At.UTC().Format(time.RFC3339),
 		Links: []templates.Link{{Label: "Open run", Href: fmt.Sprintf("/runs/%d", a.Run)}},
 	}
-	if a.Step > 0 {
-		v.Links = append(v.Links, templates.Link{Label: "Rollouts", Href: fmt.Sprintf("/trajectories?run=%d&from=%d&to=%d", a.Run, a.Step, a.Step)})
+	if a.Step <= 0 {
+		return v
 	}
+	from := a.Step
+	if a.Since > 0 {
+		from = a.Since
+	}
+	steps := fmt.Sprintf("step %d", a.Step)
+	if from < a.Step {
+		steps = fmt.Sprintf("steps %d–%d", from, a.Step)
+		v.Links = append(v.Links, templates.Link{Label: "Curves of " + steps, Href: fmt.Sprintf("/runs/%d?zoom=%d-%d#live", a.Run, from, a.Step)})
+	}
+	v.Links = append(v.Links, templates.Link{Label: "Rollouts of " + steps, Href: fmt.Sprintf("/trajectories?run=%d&from=%d&to=%d", a.Run, from, a.Step)})
 	return v
 }
+
+// hangs tells whether an alert is about a trainer that says nothing: then what
+// its processes do is of interest.
+func hangs(a ablation.Alert) bool { return a.Code == "stalled" || a.Code == "nothing-received" }
 
 // alertTitle writes an alert's key as words.
 func alertTitle(code string) string {

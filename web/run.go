@@ -23,7 +23,7 @@ var runSide = []string{"reward/mean", "policy/entropy", "rollout/tokens"}
 
 func (s *site) routesRun(r chi.Router) {
 	r.Get("/runs/{run:[0-9]+}", s.page(s.run))
-	r.Post("/runs/{run:[0-9]+}/{act:stop|resume|pause|unpause|up|down|first|last}", s.page(s.postRun))
+	r.Post("/runs/{run:[0-9]+}/{act:stop|resume|pause|unpause|up|down|first|last|dump}", s.page(s.postRun))
 }
 
 // runData is what the page of a run is made of.
@@ -117,8 +117,8 @@ func (s *site) readRunLog(r *http.Request, d *runData) error {
 	if d.stream == "" {
 		d.stream = "stdout"
 	}
-	if d.stream != "stdout" && d.stream != "stderr" {
-		return invalidParam("log", d.stream, "stdout, stderr")
+	if !isStream(d.stream) {
+		return invalidParam("log", d.stream, "stdout, stderr, dump")
 	}
 	attempt, err := intParam(r, "attempt", int64(d.run.Attempt), 0, math.MaxInt32)
 	if err != nil {
@@ -198,7 +198,11 @@ func runView(d runData, now time.Time) templates.RunView {
 		v.Alerts = append(v.Alerts, runAlert(r, now))
 	}
 	for _, a := range d.alerts {
-		v.Alerts = append(v.Alerts, alertView(a, now))
+		shown := alertView(a, now)
+		if hangs(a) && r.State.Live() {
+			shown.Actions = append(shown.Actions, templates.ActionView{Label: "See where it hangs", Small: true, Post: fmt.Sprintf("/runs/%d/dump", r.ID), Toast: "What its processes do is in the log, under dump"})
+		}
+		v.Alerts = append(v.Alerts, shown)
 	}
 	v.Alerts = v.Alerts[:min(len(v.Alerts), 5)]
 	v.Recipe, v.RecipeNote = recipeGroups(d.study.Study, r.Arm)
@@ -391,7 +395,7 @@ func attemptRows(d runData, now time.Time) []templates.AttemptRow {
 			end = now
 		}
 		if !end.IsZero() && !a.StartedAt.IsZero() {
-			row.Lasted = hourMinutes(end.Sub(a.StartedAt))
+			row.Lasted = hourMinutes(max(0, end.Sub(a.StartedAt)))
 		}
 		rows = append(rows, row)
 	}
@@ -418,7 +422,11 @@ func logView(d runData) templates.LogView {
 			v.Note = fmt.Sprintf("attempt %d; ", d.attempt) + v.Note
 		}
 	}
-	for _, stream := range []string{"stdout", "stderr"} {
+	streams := []string{"stdout", "stderr"}
+	if d.stream == "dump" || slices.ContainsFunc(d.alerts, hangs) {
+		streams = append(streams, "dump")
+	}
+	for _, stream := range streams {
 		v.Choice.Options = append(v.Choice.Options, templates.ChoiceOption{
 			Label: stream, Href: fmt.Sprintf("/runs/%d?attempt=%d&log=%s#log", d.run.ID, d.attempt, stream), On: stream == d.stream,
 		})
@@ -426,6 +434,10 @@ func logView(d runData) templates.LogView {
 	v.Choice.Label = "Which stream"
 	return v
 }
+
+// isStream tells whether a run's log has such a stream: what its trainer
+// writes, or what its processes were found doing.
+func isStream(name string) bool { return name == "stdout" || name == "stderr" || name == "dump" }
 
 func artifactRows(d runData, now time.Time) []templates.ArtifactRow {
 	var rows []templates.ArtifactRow

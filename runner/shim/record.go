@@ -41,7 +41,8 @@ type Exit struct {
 	Signal    string    `json:"signal,omitempty"` // "killed", "segmentation fault"
 	Started   time.Time `json:"started"`
 	Ended     time.Time `json:"ended"`
-	MaxRSSKiB int64     `json:"max_rss_kib"` // of the largest process
+	LastedS   float64   `json:"lasted_s,omitempty"` // from Started to Ended by the monotonic clock: the other two lie when the clock is set
+	MaxRSSKiB int64     `json:"max_rss_kib"`        // of the largest process
 	UserS     float64   `json:"user_s"`
 	SysS      float64   `json:"sys_s"`
 	OOMKills  int64     `json:"oom_kills,omitempty"` // of the out-of-memory killer meanwhile, in this control group or else on this machine

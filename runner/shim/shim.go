@@ -132,6 +132,7 @@ func (s *shim) run() error {
 	s.endSampler()
 	exit := &s.exit
 	exit.Ended = time.Now()
+	exit.LastedS = exit.Ended.Sub(started).Seconds() // both carry the monotonic clock
 	exit.ExitCode = status.ExitStatus()
 	if status.Signaled() {
 		exit.Signal = status.Signal().String()
