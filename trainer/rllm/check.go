@@ -21,6 +21,7 @@ func (Adapter) Check(r ablation.Recipe, v native.Versions, m native.Machine) []n
 	}
 	settings := Settings(r, Setup{Setup: verl.Setup{Profile: p, Model: r.Native.Model, Steps: int64(r.Budget.Steps), Rows: r.Data.Prompts, Run: "run"}})
 	c.algorithm(settings)
+	c.backend(p)
 	c.environment()
 	c.devices()
 	c.overrides(settings)
@@ -74,6 +75,28 @@ func (c *checks) algorithm(settings []native.Setting) {
 	}
 	if c.r.SFT.Traces > 0 {
 		c.add(native.Warn, "sft", "sft.traces", strconv.Itoa(c.r.SFT.Traces), "trainer rllm has no SFT: RL starts from native.model as it is", "0, or the folder of a model that was fine-tuned by trainer trl, verl or llamafactory in native.model")
+	}
+}
+
+// backend applies verl's rules to what reaches verl: batch sizes, memory, the
+// engine. What rLLM does in another way is not judged by them.
+func (c *checks) backend(p verl.Profile) {
+	r := *c.r
+	r.Native.Overrides, r.Algorithm.FilterGroups = nil, false
+	in := func(name string) string { return "/attempt/" + name }
+	subject := &verl.Subject{Profile: p, Tools: true, Rows: r.Data.Prompts, Settings: verl.Settings(r, verl.Setup{
+		Profile: p, Model: r.Native.Model, Steps: int64(max(1, r.Budget.Steps)), Rows: r.Data.Prompts, Run: "run",
+		Paths: verl.Paths{Train: in("train"), Val: in("val"), Tools: in("tools"), Reward: in("reward"), Rollouts: in("rollouts"), Validation: in("validation"),
+			Checkpoints: in("checkpoints"), JSONL: in("jsonl"), Events: in("events"), Output: in("hydra"), RayTemp: in("ray")},
+	})}
+	for _, v := range verl.CheckSettings(subject) {
+		if isDropped(v.Key) {
+			continue
+		}
+		if name, ok := renamed[v.Key]; ok {
+			v.Key = name
+		}
+		c.list = append(c.list, v)
 	}
 }
 

@@ -56,6 +56,14 @@ var dropped = []string{
 	arr + "actor.use_kl_loss", arr + "actor.kl_loss_type", "trainer.use_v1", "trainer.v1.",
 }
 
+// isDropped tells whether one of verl's keys has no meaning in rLLM.
+func isDropped(key string) bool {
+	if _, ok := renamed[key]; ok {
+		return false
+	}
+	return slices.ContainsFunc(dropped, func(p string) bool { return key == p || strings.HasSuffix(p, ".") && strings.HasPrefix(key, p) })
+}
+
 // estimators are rLLM's; the rest of verl's it does not have.
 var estimators = []string{"grpo", "reinforce", "reinforce_plus_plus_baseline", "rloo"}
 
@@ -75,7 +83,7 @@ func Settings(r ablation.Recipe, s Setup) []native.Setting {
 	for _, x := range verl.Settings(r, s.Setup) {
 		if name, ok := renamed[x.Key]; ok {
 			x.Key = name
-		} else if slices.ContainsFunc(dropped, func(p string) bool { return x.Key == p || strings.HasSuffix(p, ".") && strings.HasPrefix(x.Key, p) }) {
+		} else if isDropped(x.Key) {
 			continue
 		}
 		switch x.Key {

@@ -5,6 +5,9 @@ import "strings"
 // product are rLLM's names that the product knows under others. Roles and
 // data sets inside a name are left out of it: ours has one of each.
 var product = map[string]string{
+	"reward/*/max":                              "reward/max",
+	"reward/*/min":                              "reward/min",
+	"val/*/pass@1":                              "eval/pass@1",
 	"reward/*/mean":                             "reward/mean",
 	"reward/*/std":                              "reward/std",
 	"advantage/*/fraction_zero":                 "group/zero_advantage",
@@ -30,8 +33,7 @@ var product = map[string]string{
 }
 
 // Name implements [native.Naming]. Names with a role or a data set in the
-// middle ("reward/travel/mean") are looked up without it; val/… stays as it
-// is, since our own record of the panel has the product's names.
+// middle ("reward/travel/mean") are looked up without it.
 func (Adapter) Name(name string) (string, bool) {
 	if mapped, ok := product[name]; ok {
 		return mapped, true
