@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"alidade/ablation"
+	"alidade/sandbox/serve"
 	"alidade/trainer/native"
 
 	"github.com/goccy/go-yaml"
@@ -171,3 +173,74 @@ func TestRealComposeRefuses(t *testing.T) {
 		t.Error("and the checks here pass it")
 	}
 }
+
+// TestRealAgentLoop plays a rollout through the agent loop, tool parser, tool
+// registry and reward manager of real releases, with a scripted policy in
+// place of the inference engine. It needs an interpreter's worth of packages:
+// ALIDADE_VERL_PATH is a PYTHONPATH with torch, transformers, ray, tensordict.
+func TestRealAgentLoop(t *testing.T) {
+	dir, path := packages(t), os.Getenv("ALIDADE_VERL_PATH")
+	if path == "" {
+		t.Skip("needs ALIDADE_VERL_PATH, a PYTHONPATH with torch, transformers, ray, hydra-core and tensordict")
+	}
+	script, err := os.ReadFile(filepath.Join("testdata", "real_loop.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"star-3b", "dapo"} {
+		for _, p := range releases() {
+			if p.Line == Line05 || name == "dapo" && !p.AgentData {
+				continue
+			}
+			t.Run(name+"/"+p.Name, func(t *testing.T) {
+				r, _ := ablation.PresetNamed(name)
+				r = adapted(r, p)
+				if p.DAPORecipe && name == "dapo" {
+					r.Algorithm.Kind, r.Algorithm.FilterGroups = "grpo_tcr", false
+				}
+				b := startSandbox(t, serve.FormNative)
+				shims := shimDir(t, r, p, b.url)
+				s := setupFor(&r, p)
+				s.Paths = pathsIn(shims)
+				if spec := (ShimSpec{Profile: p, Recipe: r}); !spec.masks() {
+					s.Paths.Loops = ""
+				}
+				var overrides []string
+				for _, o := range p.Overrides(Settings(r, s), modulePPO) {
+					if !strings.HasPrefix(o, "hydra.") {
+						overrides = append(overrides, o)
+					}
+				}
+				temp, err := os.MkdirTemp("", "ray")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer os.RemoveAll(temp)
+				t.Setenv("RAY_TEMP", temp)
+				if p.Line == Line06 {
+					t.Setenv("V06", "1")
+				} else {
+					os.Unsetenv("V06")
+				}
+				text := "import sys; sys.argv[1:] = [" + pyText(shims) + ", " + pyText(filepath.Join(dir, p.Version, "verl", "trainer", "config")) + ", " + pyText(mustJSON(t, overrides)) + "]\n" + string(script)
+				var got struct {
+					Reward, Score, Acc float64
+					Episode            string  `json:"wb_episode"`
+					Calls              float64 `json:"wb_tool_calls"`
+					Turns              int     `json:"num_turns"`
+					Mask, Tokens       int
+					Schemas            int
+				}
+				runPython(t, b, shims, filepath.Join(dir, p.Version)+":"+path, text, &got)
+				if got.Acc != 1 || got.Reward <= 0 || got.Calls != 2 || got.Episode == "" || got.Mask == 0 || got.Mask >= got.Tokens || got.Schemas != 6 {
+					t.Errorf("the trainer would get %+v", got)
+				}
+				if len(b.records) != 1 || b.records[0].ID != got.Episode || !b.records[0].Success {
+					t.Errorf("episodes on record: %d", len(b.records))
+				}
+			})
+		}
+	}
+}
+
+func pyText(s string) string { return strconv.Quote(s) }
