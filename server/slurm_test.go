@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -17,6 +18,9 @@ import (
 	"alidade/runner/shim"
 	"alidade/store"
 )
+
+// patience bounds each wait for a condition.
+const patience = time.Minute
 
 // slurm runs one of Slurm's programs.
 func slurm(t *testing.T, program string, args ...string) string {
@@ -44,7 +48,6 @@ func newSlurmStudy(t *testing.T, settings string, steps, runs int) *slurmStudy {
 	if err := os.WriteFile(filepath.Join(s.data, "settings.json"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.tell)
 	s.serve()
 	seeds := make([]string, runs)
 	for i := range seeds {
@@ -60,13 +63,12 @@ func newSlurmStudy(t *testing.T, settings string, steps, runs int) *slurmStudy {
 	return s
 }
 
-// tell shows what stood where when the test failed.
+// tell shows what stands where when the test fails.
 func (s *slurmStudy) tell() {
-	if !s.t.Failed() {
-		return
-	}
 	out, _ := exec.Command("squeue", "--array").CombinedOutput()
-	s.t.Logf("squeue:\n%s\nserver:\n%s", out, s.p.out)
+	var queue json.RawMessage
+	s.p.call(s.t, http.MethodGet, "/api/v1/queue", "", &queue)
+	s.t.Logf("squeue:\n%s\nqueue: %s\nserver:\n%s", out, queue, s.p.out)
 }
 
 func (s *slurmStudy) serve() { s.p = serve(s.t, s.data, "--launcher", "slurm") }
@@ -81,7 +83,12 @@ func (s *slurmStudy) state() map[ablation.RunID]ablation.Run {
 
 func (s *slurmStudy) until(what string, ok func() bool) {
 	s.t.Helper()
-	waitFor(s.t, 40*time.Second, what, ok)
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.tell()
+			s.t.Fatalf("waited %v for %s", patience, what)
+		}
+	}
 }
 
 // handed is what the runs in the cluster's queue wait for, as a person sees it.
@@ -111,8 +118,8 @@ func (s *slurmStudy) shim(id ablation.RunID, n int) shim.Handle {
 	return h
 }
 
-// slow holds a run's trainer until the warning of its job's time limit has
-// come, as a slow machine would: the limit then meets it in its middle,
+// slow holds a run's trainer until it is asked to end because of its job's time
+// limit, as a slow machine would: the limit then meets it in its middle,
 // however fast this machine is.
 func (s *slurmStudy) slow(id ablation.RunID) (warned <-chan error) {
 	s.t.Helper()
@@ -124,10 +131,11 @@ func (s *slurmStudy) slow(id ablation.RunID) (warned <-chan error) {
 	path := filepath.Join(s.attempt(id, 1), shim.SignalsFile)
 	go func() {
 		for until := time.Now().Add(70 * time.Second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
-			if text, err := os.ReadFile(path); err == nil && strings.Contains(string(text), syscall.SIGUSR1.String()) {
+			if text, err := os.ReadFile(path); err == nil && strings.Contains(string(text), syscall.SIGTERM.String()) {
 				done <- syscall.Kill(pid, syscall.SIGCONT)
 				return
 			}
+			_ = syscall.Kill(pid, syscall.SIGSTOP) // with its warning Slurm also sends SIGCONT
 		}
 		_ = syscall.Kill(pid, syscall.SIGCONT)
 		done <- fmt.Errorf("no warning of run %d's time limit", id)
@@ -140,7 +148,7 @@ func (s *slurmStudy) slow(id ablation.RunID) (warned <-chan error) {
 // one run meets its time limit, the node is drained under the others, and the
 // server is killed in between.
 func TestStudyOnSlurm(t *testing.T) {
-	s := newSlurmStudy(t, `{"slurm": {"time_limit": "10", "warn_seconds": 6, "most_jobs": 8, "poll_seconds": 0.5, "gpus": "none"}}`, 240, 12)
+	s := newSlurmStudy(t, `{"slurm": {"time_limit": "10", "warn_seconds": 15, "most_jobs": 8, "poll_seconds": 0.5, "gpus": "none"}}`, 100, 12)
 	runs := s.runs
 	s.until("three runs that train", func() bool {
 		now := s.state()
@@ -195,6 +203,32 @@ func TestStudyOnSlurm(t *testing.T) {
 		want[id] = ablation.Stopped
 	}
 	s.settled(want, limited)
+}
+
+// TestTimeLimitWithoutServer: a job meets its time limit while no server runs.
+// It saves and ends by itself, and the next server hands the run over again at
+// once.
+func TestTimeLimitWithoutServer(t *testing.T) {
+	s := newSlurmStudy(t, `{"slurm": {"time_limit": "10", "warn_seconds": 15, "poll_seconds": 0.5, "gpus": "none", "array": 4}}`, 100, 1)
+	id := s.runs[0]
+	s.until("a run that trains", func() bool { return s.state()[id].Step >= 1 })
+	warned := s.slow(id)
+	slurm(t, "scontrol", "update", "jobid="+s.shim(id, 1).Job, "TimeLimit=1")
+	s.p.kill()
+	if err := <-warned; err != nil {
+		t.Fatal(err)
+	}
+	s.until("the end of the job", func() bool { return !s.shim(id, 1).Left.IsZero() })
+	if exit, err := shim.ReadExit(s.attempt(id, 1)); err != nil || exit.Because != shim.BecauseTimeLimit {
+		t.Errorf("exit = %+v, %v; want it ended before its time limit", exit, err)
+	}
+	s.serve()
+	began := time.Now()
+	s.until("a second job", func() bool { _, err := os.Stat(filepath.Join(s.attempt(id, 2), "slurm.json")); return err == nil })
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the run was handed over again %s after the start of the server, want at once", took)
+	}
+	s.settled(map[ablation.RunID]ablation.State{id: ablation.Succeeded}, id)
 }
 
 // drained is what Slurm says of a job whose only node is being drained, as
