@@ -11,9 +11,7 @@ import torch
 import transformers
 
 # Names that later releases of transformers dropped, and engines that are not here.
-for name in ("AutoModelForVision2Seq",):
-    if not hasattr(transformers, name):
-        setattr(transformers, name, transformers.AutoModelForImageTextToText)
+sys.modules["transformers"].__dict__["AutoModelForVision2Seq"] = transformers.AutoModelForImageTextToText
 
 import ray  # noqa: E402
 from hydra import compose, initialize_config_dir  # noqa: E402
