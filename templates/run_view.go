@@ -13,6 +13,7 @@ type RunView struct {
 	Alerts      []AlertView
 	Charts      ChartConfig
 	LiveNote    string
+	Ratios      *RatioView // nil without any
 	Recipe      []RecipeGroup
 	RecipeNote  string
 	Attempts    []AttemptRow
@@ -21,6 +22,25 @@ type RunView struct {
 	Trajs       []Link
 	TrajsNote   string
 }
+
+// RatioView is the fan of probability ratios over the steps.
+type RatioView struct {
+	Title, Note  string
+	Wide, Narrow RatioDrawing
+}
+
+// RatioDrawing is the fan at one width. Lengths are SVG user units.
+type RatioDrawing struct {
+	ViewBox, Width, LabelX string
+	Base, One              string   // heights of the axis and of ratio 1
+	Bands                  []string // paths, the wider first
+	Median                 string   // path
+	Clips                  []RatioMark
+	First, Last            string // steps
+}
+
+// RatioMark is a line across the fan with its label.
+type RatioMark struct{ Y, Text string }
 
 // PhaseView is a phase on the run's time line.
 type PhaseView struct {

@@ -51,6 +51,9 @@ func (s *site) run(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v := runView(d, s.now())
+	if v.Ratios, err = s.ratios(r.Context(), d.run); err != nil {
+		return err
+	}
 	p := s.view(r, "studies", "run", v.Title)
 	p.Crumbs = []templates.Crumb{
 		{Label: "Studies", Href: "/studies"},
