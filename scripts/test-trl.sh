@@ -33,4 +33,4 @@ if ! timeout "${ALIDADE_TRL_INSTALL_S:-420}" "$ALIDADE_BIN" trainers install trl
 	exit 1
 fi
 tail -n 1 "$log"
-exec go test -count=1 -timeout 90m -v -run '^TestTRL$' .
+exec go test -count=1 -timeout 90m -v -run '^(TestTRL|TestDialogue)$' . ./trainer/trl
