@@ -76,6 +76,14 @@ type Sweeper interface {
 	Leftovers(ctx context.Context, h Handle, sig syscall.Signal) []int
 }
 
+// A Dumper is a Launcher whose trainers this machine cannot see, and that can
+// have their machines tell what they are doing.
+type Dumper interface {
+	// Dump returns what the attempt's processes are doing, and keeps it in the
+	// attempt's folder under [shim.DumpName].
+	Dump(ctx context.Context, h Handle) (string, error)
+}
+
 // A Handle names something started. Ref is the launcher's own and survives a
 // restart of the server through Attach.
 type Handle struct {

@@ -121,7 +121,8 @@ func (s *shim) loadJob(path string) error {
 }
 
 // inCluster handles the signals that mean something else in a cluster's job:
-// SIGUSR2 says that the time is nearly up, SIGQUIT that the trainer is to be
+// SIGUSR2 says that the time is nearly up, SIGWINCH asks what the trainer is
+// doing, SIGQUIT that the trainer is to be
 // killed and that this is to be recorded. False for all others.
 func (s *shim) inCluster(sig syscall.Signal) bool {
 	if !s.inJob {
@@ -133,6 +134,8 @@ func (s *shim) inCluster(sig syscall.Signal) bool {
 			s.exit.Because, s.limited = BecauseTimeLimit, time.Now()
 			s.forward(syscall.SIGUSR1)
 		}
+	case askDump:
+		s.startHelper("--dump", "--dir", s.dir)
 	case syscall.SIGQUIT:
 		_ = syscall.Kill(-s.handle.TrainerPID, syscall.SIGKILL)
 	default:

@@ -49,11 +49,15 @@ func Main(args []string) int {
 	job := flags.String("job", "", "in a cluster's job: the file that says what to run")
 	array := flags.String("array", "", "in a task of a cluster's job array: the file that lists the attempts' folders")
 	sampler := flags.Bool("sample", false, "note what the job's GPUs do; a shim starts it beside itself")
+	dumper := flags.Bool("dump", false, "note what the attempt's processes do; a shim starts it when it is asked")
 	if err := flags.Parse(args); err != nil {
 		return codeUsage
 	}
 	if *sampler && s.dir != "" {
 		return sample(s.dir)
+	}
+	if *dumper && s.dir != "" {
+		return dump(s.dir)
 	}
 	if *array != "" {
 		var err error
@@ -111,6 +115,9 @@ func (s *shim) run() error {
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT,
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCONT, syscall.SIGCHLD)
 
+	if s.inJob {
+		signal.Notify(s.signals, askDump)
+	}
 	started := time.Now()
 	oom := oomKills()
 	s.handle = Handle{PID: os.Getpid(), BootID: BootID(), Started: started, Job: jobID()}

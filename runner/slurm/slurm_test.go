@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
@@ -123,6 +124,8 @@ func TestLauncher(t *testing.T) {
 	t.Run("GPUs", testGPUs)
 	t.Run("a job that waits is cancelled", testWaiting)
 	t.Run("a job whose number was not recorded", testFound)
+	t.Run("what its processes do", testDump)
+	t.Run("what the site asks for", testSite)
 	t.Run("the controller is away", testAway)
 }
 
@@ -236,4 +239,66 @@ func testAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended(t, l, h)
+}
+
+// A job tells from its node what its processes are doing.
+func testDump(t *testing.T) {
+	l, dir := newLauncher(t, runner.SlurmSettings{}), t.TempDir()
+	h, err := l.Start(t.Context(), runner.Launch{Dir: dir, Argv: []string{"/bin/sh", "-c", "echo up; sleep 60.5; echo later"},
+		Env: []string{"PATH=" + os.Getenv("PATH"), shim.MarkEnv + "=" + dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "start", func() bool {
+		text, _ := os.ReadFile(filepath.Join(dir, shim.StdoutFile))
+		return string(text) == "up\n"
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	text, err := l.Dump(ctx, h)
+	if err != nil || !strings.Contains(text, "sleep 60.5") || !strings.Contains(text, "thread ") {
+		t.Errorf("Dump = %q, %v; want the process that sleeps", text, err)
+	}
+	if got := l.Alive(t.Context(), h); got != runner.Alive {
+		t.Errorf("after the dump the job is %s", got)
+	}
+	until(t, "the end by SIGKILL", func() bool {
+		if err := l.Signal(t.Context(), h, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+		return l.Alive(t.Context(), h) == runner.Gone
+	})
+	if _, err := l.Dump(t.Context(), h); err == nil || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("Dump after the end = %v", err)
+	}
+}
+
+// Partition, account, QOS, time limit, CPUs, memory and further flags reach the
+// job; what the site refuses is told in Slurm's words.
+func testSite(t *testing.T) {
+	l := newLauncher(t, runner.SlurmSettings{Partition: "main", Account: "lab", QOS: "", TimeLimit: "0-1:30", GPUType: "h200", CPUsPerGPU: 3, MemPerGPUGiB: 1.5,
+		Flags: []string{"--comment=a;b$(c)", "--nice=7", "--begin=now+1hour"}})
+	h, err := l.Start(t.Context(), runner.Launch{Dir: t.TempDir(), Name: "site", Need: gpu.Request{Kind: gpu.KindGPU, N: 2}, Argv: []string{"/bin/true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("scontrol", "show", "job", "-o", jobOf(t, h.Dir)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Partition=main", "Account=lab", "TimeLimit=01:30:00", "CPUs/Task=6", "MinMemoryNode=3G", "gres:gpu:h200:2", "Comment=a;b$(c)", "Nice=7", "Requeue=0", "JobName=site-"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the job lacks %s: %s", want, out)
+		}
+	}
+	if err := l.Signal(t.Context(), h, syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	ended(t, l, h)
+	for _, s := range []runner.SlurmSettings{{Partition: "nowhere"}, {GPUType: "tpu"}} {
+		_, err := newLauncher(t, s).Start(t.Context(), runner.Launch{Dir: t.TempDir(), Need: gpu.Request{Kind: gpu.KindGPU, N: 1}, Argv: []string{"/bin/true"}})
+		if err == nil || !strings.Contains(err.Error(), "sbatch: ") || !strings.Contains(err.Error(), "error: ") {
+			t.Errorf("%+v: Start = %v, want what sbatch says", s, err)
+		}
+	}
 }

@@ -187,7 +187,7 @@ func (l *Launcher) Waiting(_ context.Context, h runner.Handle) (string, bool) {
 	if !listed {
 		return fmt.Sprintf("job %s was handed to Slurm", rec.Job), true
 	}
-	return fmt.Sprintf("job %s waits in Slurm: %s", rec.Job, j.reason), j.waits()
+	return fmt.Sprintf("job %s waits in Slurm: %s", rec.Job, inWords(j.reason)), j.waits()
 }
 
 // Ending implements runner.Ender.

@@ -60,3 +60,21 @@ func TestOptionsAndScript(t *testing.T) {
 		t.Errorf("a CPU run asks for GPUs: %q", options)
 	}
 }
+
+// What Slurm says is kept, and said in words where they are known.
+func TestReasons(t *testing.T) {
+	for reason, want := range map[string]string{
+		"Priority":                             "other jobs come first (Priority)",
+		"ReqNodeNotAvail, UnavailableNodes:n1": "its nodes are down, drained or reserved (ReqNodeNotAvail, UnavailableNodes:n1)",
+		"PartitionTimeLimit":                   "it will not start: its time limit is above the partition's: set slurm.time_limit (PartitionTimeLimit)",
+		"QOSMaxGRESPerUser":                    "a limit of its QOS is reached (QOSMaxGRESPerUser)",
+		"AssocGrpGRES":                         "a limit of its account is reached (AssocGrpGRES)",
+		"DependencyNeverSatisfied":             "it will not start: what it depends on has failed (DependencyNeverSatisfied)",
+		"SomethingNew":                         "SomethingNew",
+		"":                                     "it does not say for what",
+	} {
+		if got := inWords(reason); got != want {
+			t.Errorf("inWords(%q) = %q, want %q", reason, got, want)
+		}
+	}
+}
