@@ -57,6 +57,7 @@ func (b *book) begin(stage string) {
 	defer b.mu.Unlock()
 	b.stage = stage
 	b.pending, b.early = map[string]*waiting{}, map[string]*trainer.Trajectory{}
+	b.alerts = map[string]int{}
 	b.steps, b.panels = map[int64]*stepBook{}, map[int64]*evalTally{}
 	b.low, b.best, b.lines, b.episodes, b.newest = nil, math.MinInt64, 0, 0, 0
 	b.minReward, b.maxReward = math.Inf(1), math.Inf(-1)

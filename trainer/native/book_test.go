@@ -122,3 +122,17 @@ func TestSmokeCountsWhatIsTrainedOn(t *testing.T) {
 		t.Errorf("%d episodes of a smoke run are written", len(list))
 	}
 }
+
+// TestAlertsAreBounded: what every rollout meets does not fill the page.
+func TestAlertsAreBounded(t *testing.T) {
+	r := newRun(t, newSpec(t, t.TempDir(), nil))
+	r.book.begin(StageRL)
+	for range 100 {
+		r.book.read(0, Reading{Alert: &trainer.Alert{Level: "warn", Code: "rollout-invalid", Text: "gone"}})
+	}
+	r.book.read(0, Reading{Alert: &trainer.Alert{Level: "warn", Code: "other", Text: "x"}})
+	list := only(events(t, r.spec), trainer.KindAlert)
+	if len(list) != mostAlerts+1 || list[mostAlerts].Alert.Code != "other" {
+		t.Errorf("%d alerts", len(list))
+	}
+}

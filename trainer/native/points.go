@@ -5,6 +5,8 @@ import (
 	"maps"
 	"strings"
 	"time"
+
+	"alidade/trainer"
 )
 
 // lowWait is how long a value of a lesser source waits for a better one.
@@ -47,8 +49,23 @@ func (b *book) read(rank int, x Reading) {
 		b.keep(b.r.out.Evaluation(*x.Evaluation))
 	}
 	if x.Alert != nil {
-		b.keep(b.r.out.Alert(*x.Alert))
+		b.alert(*x.Alert)
 	}
+}
+
+// mostAlerts is how many alerts of one code a stage writes: what fails for
+// every rollout would fill the page, and its share is a metric anyway.
+const mostAlerts = 20
+
+func (b *book) alert(a trainer.Alert) {
+	b.alerts[a.Code]++
+	switch n := b.alerts[a.Code]; {
+	case n > mostAlerts:
+		return
+	case n == mostAlerts:
+		a.Text += " (further alerts of this kind are left out)"
+	}
+	b.keep(b.r.out.Alert(a))
 }
 
 // settle releases what has waited long enough; with last set, everything.

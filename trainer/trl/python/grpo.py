@@ -58,9 +58,7 @@ def main(path):
             events.began = time.monotonic()  # not part of the next step's time
 
         def on_train_begin(self, args, state, control, **_):
-            if state.global_step > 0:
-                self.done = state.global_step // job["updates"]
-            self.play(state)
+            self.play(state)  # also where a run was stopped: its evaluation may have been cut short
 
     placed = Panel()
     trainer = TravelTrainer(
