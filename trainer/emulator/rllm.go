@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -317,6 +319,9 @@ func (r *rllmRun) step(step int64) error {
 		"actor/entropy": 0.5 / math.Sqrt(float64(step)), "actor/grad_norm": 0.2, "actor/pg_loss": -0.01, "training/global_step": float64(step),
 		"batch/travel/fractions/effective": 1, "batch/termination_reason/error": 0, "time/step": float64(r.p.cfg.StepMS) / 1000,
 	}
+	if r.p.is("nan-grad", step, r.smoke) {
+		values["actor/grad_norm"] = math.NaN()
+	}
 	if err := r.files(step, "train", episodes); err != nil {
 		return err
 	}
@@ -336,7 +341,10 @@ func (r *rllmRun) log(step int64, values map[string]float64, episodes, groups []
 	if err := r.jsonl.step(step, values); err != nil {
 		return err
 	}
-	if err := r.post("/api/metrics", map[string]any{"session_id": r.session, "step": step, "data": values}, nil); err != nil {
+	// A NaN makes the logger's HTTP client refuse the body, and the logger goes on.
+	if slices.ContainsFunc(slices.Collect(maps.Values(values)), math.IsNaN) {
+		fmt.Fprintln(r.p.err, "WARNING:rllm.utils.tracking:Failed to send metrics to UI: Out of range float values are not JSON compliant: nan")
+	} else if err := r.post("/api/metrics", map[string]any{"session_id": r.session, "step": step, "data": values}, nil); err != nil {
 		return err
 	}
 	if len(episodes) == 0 {
