@@ -33,6 +33,7 @@ type signature struct {
 	marks []string // any of them, as written
 	words string   // what it means
 	help  string   // what to do
+	weak  bool     // training goes on after it: it is the cause only when nothing else is
 }
 
 // signatures of failures. The mark that comes first in the log decides: what
@@ -40,7 +41,7 @@ type signature struct {
 // such as Hydra's "Error executing job with overrides", are left out.
 var signatures = []signature{
 	{code: "config", class: never, words: "the trainer refused its configuration", help: "correct the key that the line names",
-		marks: []string{"Could not override", "is not in struct", "ConfigAttributeError", "ConfigKeyError", "MissingMandatoryValue", "are not used by the HfArgumentParser", "Invalid loss_agg_mode", "Please set at least one of"}},
+		marks: []string{"Could not override", "is not in struct", "ConfigAttributeError", "ConfigKeyError", "MissingMandatoryValue", "are not used by the HfArgumentParser", "Invalid loss_agg_mode", "Please set at least one of", "validation gen temperature should be"}},
 	{code: "batch-sizes", class: never, words: "the batch sizes do not fit together", help: "make the batch sizes divide each other and the number of devices",
 		marks: []string{"real_train_batch_size", "ppo_mini_batch_size (", "must be divisible by"}}, // trainers print their configuration, with the bare key
 	{code: "reward-function", class: never, words: "the reward function is not there", help: "check the reward's path and the data's source name",
@@ -62,10 +63,10 @@ var signatures = []signature{
 	{code: "devices", class: change, words: "it did not find the devices it wanted", help: "ask for as many devices as the recipe's parallelism uses",
 		marks: []string{"is less than total desired GPUs", "no CUDA-capable device is detected", "No CUDA GPUs are available", "no available node types"}},
 	{code: "data", class: fix, words: "the data left nothing to train on", help: "look at the filters, the prompt length and the difficulty of the data",
-		marks: []string{"Train dataloader is empty!", "Generated too many. Please check your data.", "is longer than max_prompt_length"}},
+		marks: []string{"Train dataloader is empty!", "Generated too many. Please check your data.", "is longer than max_prompt_length", "RuntimeError: Prompt length ", "is larger than max_length"}},
 	{code: "rollout", class: fix, words: "an episode could not be completed", help: "look at the environment: one task stops the run",
-		marks: []string{"Rollout failed permanently after", "cannot complete after"}},
-	{code: "tools", class: fix, words: "the tools failed", help: "look at the environment's server",
+		marks: []string{"Rollout failed permanently after", "cannot complete"}},
+	{code: "tools", class: fix, weak: true, words: "the tools failed", help: "look at the environment's server",
 		marks: []string{"Error when executing tool", "Error executing tool", "Failed to decode tool call"}},
 	{code: "nccl", class: again, tries: 1, words: "communication between GPUs failed", help: "if it comes again it is a deadlock or a slow rank; a longer time-out does not help",
 		marks: []string{"Watchdog caught collective operation timeout", "DistBackendError", "ncclSystemError", "ncclRemoteError", "ncclInternalError", "ncclUnhandledCudaError"}},
@@ -76,7 +77,7 @@ var signatures = []signature{
 	{code: "slow-start", class: again, tries: 2, words: "a part of the trainer did not start in time", help: "longer start-up time-outs",
 		marks: []string{"Failed to get register_center_actor", "within 300 seconds"}},
 	{code: "server-gone", class: again, tries: 2, words: "a server that the trainer needs was not there", help: "look at that server's log",
-		marks: []string{"The vLLM server can't be reached"}},
+		marks: []string{"The vLLM server can't be reached", "alidade environment: "}},
 	{code: "killed", class: change, words: "the training process was killed", help: "mostly the kernel's out-of-memory killer: fewer workers, or less offloading to the CPU",
 		marks: []string{"ended with exit code 137"}}, // 128 + SIGKILL of a process that the trainer itself drives
 	{code: "native", class: again, tries: 1, words: "the training process crashed in native code", help: "if it comes again at the same step: another version of the engine, or a shorter prompt",
@@ -124,14 +125,18 @@ func signatureOf(code string) signature {
 }
 
 // firstSignature finds the known mark of a trainer kind that comes first, and
-// its line.
+// its line. A weak one counts only where there is no other.
 func firstSignature(text []byte, kind string) (*signature, string) {
 	var found *signature
 	at := len(text)
 	all := signaturesOf(kind)
 	for i := range all {
 		for _, mark := range all[i].marks {
-			if j := bytes.Index(text, []byte(mark)); j >= 0 && j < at {
+			j := bytes.Index(text, []byte(mark))
+			if j < 0 || found != nil && all[i].weak && !found.weak {
+				continue
+			}
+			if j < at || found != nil && found.weak && !all[i].weak {
 				found, at = &all[i], j
 			}
 		}
