@@ -42,6 +42,14 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]ablation.Run, error) {
 	query := "SELECT " + runColumns + " FROM runs " + where.sql() + " ORDER BY id" + page(f.Limit, f.Offset)
 	runs := []ablation.Run{}
 	err := s.view(ctx, "list runs", func(tx *sql.Tx) error {
+		n := 0 // a run is large: growing the list step by step would copy it over and over
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM runs "+where.sql(), where.args...).Scan(&n); err != nil {
+			return err
+		}
+		if f.Limit > 0 {
+			n = min(n, f.Limit)
+		}
+		runs = make([]ablation.Run, 0, n)
 		rows, err := tx.QueryContext(ctx, query, where.args...)
 		if err != nil {
 			return err

@@ -74,11 +74,7 @@ func (s *site) readHome(r *http.Request, which string) (homeData, error) {
 	if err != nil {
 		return d, fmt.Errorf("read runs: %w", err)
 	}
-	for _, run := range runs {
-		if open[run.Study] {
-			d.runs = append(d.runs, run)
-		}
-	}
+	d.runs = slices.DeleteFunc(runs, func(run ablation.Run) bool { return !open[run.Study] })
 	if d.queue, err = s.readQueue(ctx); err != nil {
 		return d, err
 	}
@@ -107,8 +103,9 @@ func (s *site) readHome(r *http.Request, which string) (homeData, error) {
 
 // pick chooses the runs of the table: live ones first, then what waits.
 func (d *homeData) pick() {
-	var of, waiting []ablation.Run
-	for _, r := range d.runs {
+	var of, waiting []*ablation.Run // runs are large: they are not copied about
+	for i := range d.runs {
+		r := &d.runs[i]
 		if r.State == ablation.Queued {
 			waiting = append(waiting, r)
 		}
@@ -119,9 +116,9 @@ func (d *homeData) pick() {
 		}
 	}
 	if d.which == "finished" {
-		slices.SortStableFunc(of, func(a, b ablation.Run) int { return b.EndedAt.Compare(a.EndedAt) })
+		slices.SortStableFunc(of, func(a, b *ablation.Run) int { return b.EndedAt.Compare(a.EndedAt) })
 	}
-	slices.SortStableFunc(waiting, func(a, b ablation.Run) int { return d.queue.place(a.ID) - d.queue.place(b.ID) })
+	slices.SortStableFunc(waiting, func(a, b *ablation.Run) int { return d.queue.place(a.ID) - d.queue.place(b.ID) })
 	switch {
 	case d.which == "queued":
 		of = waiting
@@ -129,7 +126,9 @@ func (d *homeData) pick() {
 		of = append(of, waiting[:min(len(waiting), homeRuns-len(of))]...)
 	}
 	d.rest = max(0, len(of)-homeRuns)
-	d.shown = of[:min(len(of), homeRuns)]
+	for _, r := range of[:min(len(of), homeRuns)] {
+		d.shown = append(d.shown, *r)
+	}
 }
 
 func primaryMetrics(studies []ablation.StudyRecord) []string {

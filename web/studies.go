@@ -75,9 +75,16 @@ func (s *site) studies(w http.ResponseWriter, r *http.Request) error {
 
 // studyRows builds the table of studies.
 func studyRows(recs []ablation.StudyRecord, runs []ablation.Run, last map[ablation.RunID]map[string]ablation.Point, now time.Time) []templates.StudyRow {
-	byStudy := map[ablation.StudyID][]ablation.Run{}
-	for _, r := range runs {
-		byStudy[r.Study] = append(byStudy[r.Study], r)
+	count := map[ablation.StudyID]int{}
+	for i := range runs {
+		count[runs[i].Study]++
+	}
+	byStudy := make(map[ablation.StudyID][]ablation.Run, len(count))
+	for id, n := range count {
+		byStudy[id] = make([]ablation.Run, 0, n) // runs are large: no growing
+	}
+	for i := range runs {
+		byStudy[runs[i].Study] = append(byStudy[runs[i].Study], runs[i])
 	}
 	var rows []templates.StudyRow
 	for _, rec := range recs {
