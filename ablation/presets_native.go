@@ -76,7 +76,7 @@ func star(name, title, model, reward, result string, change func(*Recipe)) Prese
 			"context 30K in training, tool budget 60; over-long rollouts out of the loss and in the statistics; a format error pays 0",
 			"reward " + reward + "; CURRICULUM is SUM in epochs 1 and 2, MACRO in 3 and 4, SUCCESS in 5", result,
 			"8 A100 of 80 GB for 1.5B and 3B, 16 for 7B; the model of the best validation is kept"},
-		Inferred: sandboxNotes("32 prompts a step: from GPU-hours, minutes a step and epochs; hence 155 steps, one update each",
+		Inferred: sandboxNotes("32 prompts a step: from GPU-hours, minutes a step and epochs; hence 155 steps, one update each, with which no ratio leaves 1 and the clip never acts: algorithm.minibatches for more",
 			"upper clip 0.28, DAPO's, as the published value is unknown", "token-mean, verl's default at the time",
 			"tools in the model's own format instead of ReAct tags; rLLM, which it was trained with, masks over-long rollouts itself, here an agent loop of ours does"),
 		Unknown: []string{"both clip values, loss aggregation, dual clip, mini-batch", "seeds and spread: one run a cell", "weight decay, warm-up, parallelism"},
