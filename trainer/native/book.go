@@ -27,8 +27,9 @@ type book struct {
 	best    int64                // the newest step that the first source has told
 	err     error                // of the events file
 
-	lines, episodes int   // of this stage
-	newest          int64 // step of this stage that any source has told
+	alerts          map[string]int // by code
+	lines, episodes int            // of this stage
+	newest          int64          // step of this stage that any source has told
 	minReward       float64
 	maxReward       float64
 	heard           time.Time
