@@ -200,22 +200,22 @@ func arpoPreset() Preset {
 }
 
 // trlTiny tries the whole path out on a processor: a model made on the spot.
+// The settings are those of examples/trl-tiny.yaml.
 func trlTiny() Preset {
-	r := nativeBase("trl-tiny", "trl", "tiny", "")
-	r.Trainer.Devices, r.Trainer.MemoryGiB = 1, 0
-	r.Data = Data{Prompts: 16, Mix: "1:0:0", Seed: 1, Plans: "solver"}
-	r.SFT = SFT{Traces: 64, Epochs: 4, LR: 2e-3, Batch: 8, FilterSuccess: true, FilterFormat: true}
+	r := quickRecipe()
+	r.Preset = "trl-tiny"
+	r.Trainer = Trainer{Kind: "trl", Devices: 1, Kernel: "auto"}
+	r.Native = Native{Model: "tiny", MaxPrompt: 600, MaxResponse: 320, MicroBatch: 8}
+	r.Data.Prompts = 24
+	r.SFT.Traces, r.SFT.Epochs, r.SFT.LR, r.SFT.Batch, r.SFT.Noise, r.SFT.Control = 24, 8, 0.004, 4, 0, false
 	r.Reward.Kind = "SUM"
-	r.Algorithm = Algorithm{
-		Kind: "grpo", GroupSize: 4, PromptsPerStep: 2, LR: 1e-4, ClipLow: 0.2, ClipHigh: 0.2, Minibatches: 1,
-		StdNorm: true, LossAgg: "token-mean", Temperature: 1, GradClip: 1, Overlong: "zero",
-	}
-	r.Environment = Environment{Kind: "travel", World: "small", Cities: 12, Days: 3, BudgetFactor: 1, MaxTurns: 12, MaxTokens: 6144, Form: "tools"}
-	r.Native = Native{Model: "tiny", Precision: "fp32", Engine: "hf", MicroBatch: 1, MaxPrompt: 3072, MaxResponse: 3072}
-	r.Budget = Budget{Steps: 20, CheckpointEvery: 10}
-	r.Evaluation = Evaluation{Every: 10, Queries: 8, Samples: 1, Temperature: 1}
+	a := &r.Algorithm
+	a.GroupSize, a.PromptsPerStep, a.LR, a.Minibatches, a.Overlong, a.OverlongBuffer = 4, 4, 0.001, 1, "shape", 300
+	r.Environment = Environment{Kind: "travel", World: "small", Cities: 8, Days: 3, BudgetFactor: 1, MaxTurns: 12, MaxTokens: 8192, Form: "tools"}
+	r.Budget = Budget{Steps: 20, CheckpointEvery: 5}
+	r.Evaluation.Every, r.Evaluation.Queries, r.Evaluation.Samples = 10, 4, 1
 	return Preset{
-		Name: "trl-tiny", Title: "TRL, tiny model", Help: "a model of a few million parameters, made on the spot, through TRL on a processor: it tries the path out and learns little", Recipe: r,
+		Name: "trl-tiny", Title: "TRL, tiny model", Help: "a model of 0.4 million parameters, made on the spot, through TRL on a processor in minutes: it tries the path out and learns to call tools, not to plan", Recipe: r,
 		Inferred: []string{"all of it: chosen so that a run ends in minutes without a GPU"},
 	}
 }

@@ -211,12 +211,6 @@ func TestRealAgentLoop(t *testing.T) {
 						overrides = append(overrides, o)
 					}
 				}
-				temp, err := os.MkdirTemp("", "ray")
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer os.RemoveAll(temp)
-				t.Setenv("RAY_TEMP", temp)
 				if p.Line == Line06 {
 					t.Setenv("V06", "1")
 				} else {

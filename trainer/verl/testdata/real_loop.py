@@ -13,13 +13,11 @@ import transformers
 # Names that later releases of transformers dropped, and engines that are not here.
 sys.modules["transformers"].__dict__["AutoModelForVision2Seq"] = transformers.AutoModelForImageTextToText
 
-import ray  # noqa: E402
 from hydra import compose, initialize_config_dir  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: E402
 
 shims, config_dir, overrides = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _temp_dir=os.environ["RAY_TEMP"])
 
 TEMPLATE = (
     "{%- if tools %}<|im_start|>system\n{% for t in tools %}{{ t | tojson }}\n{% endfor %}<|im_end|>\n{%- endif %}"
