@@ -34,6 +34,8 @@ func TestEmbeddedTrainerRules(t *testing.T) {
 		{"a pace without a target", func(r *ablation.Recipe) { r.Algorithm.EntropyDelta = 0.001 }, "algorithm.entropy_target_delta"},
 		{"renamed tools", func(r *ablation.Recipe) { r.Data.OODTraces, r.Data.OODRenamed = 60, 0.5 }, ""},
 		{"renamed tools of no traces", func(r *ablation.Recipe) { r.Data.OODRenamed = 0.5 }, "data.ood_renamed"},
+		{"a known word", func(r *ablation.Recipe) { r.Evaluation.OOD, r.Evaluation.OODKnown = 8, true }, ""},
+		{"a known word without questions", func(r *ablation.Recipe) { r.Evaluation.OODKnown = true }, "evaluation.ood_known"},
 		{"stitched", func(r *ablation.Recipe) { r.SFT.TracesKind = "stitched" }, ""},
 		{"an unknown kind of traces", func(r *ablation.Recipe) { r.SFT.TracesKind = "glued" }, "sft.traces_kind"},
 		{"stitched on a longer trip", func(r *ablation.Recipe) { r.SFT.TracesKind, r.Environment.Days = "stitched", 5 }, "sft.traces_kind"},

@@ -177,6 +177,7 @@ var fields = slices.Concat([]Field{
 	{Key: "evaluation.temperature", Group: "Evaluation", Label: "temperature", Kind: KindFloat, Min: 0.01, Max: 10, Help: "of sampled evaluation"},
 	{Key: "evaluation.validation", Group: "Evaluation", Label: "validation queries", Kind: KindInt, Min: 0, Max: 100000, Help: "size of a second panel that picks the best checkpoint; 0 = none"},
 	{Key: "evaluation.ood", Group: "Evaluation", Label: "out-of-domain questions", Kind: KindInt, Min: 0, Max: 100000, Help: "size of the question-answering panel; 0 = none"},
+	{Key: "evaluation.ood_known", Group: "Evaluation", Label: "unseen tool by a known word", Kind: KindBool, Help: "in those questions the tool that no trace has shown goes by a word that policies write for other things; otherwise by one that they have never written, which no policy can learn to call"},
 }, endpointFields)
 
 // Fields returns the schema of a recipe in the order of the form.

@@ -147,6 +147,7 @@ type Evaluation struct {
 	Samples     int     `json:"samples"`     // sampled rollouts a query at the first and last evaluation (1 in between)
 	Temperature float64 `json:"temperature"` // of sampled evaluation
 
-	Validation int `json:"validation,omitempty"` // queries of the validation panel, which picks the best checkpoint; 0 = none
-	OOD        int `json:"ood,omitempty"`        // questions of the out-of-domain panel; 0 = none
+	Validation int  `json:"validation,omitempty"` // queries of the validation panel, which picks the best checkpoint; 0 = none
+	OOD        int  `json:"ood,omitempty"`        // questions of the out-of-domain panel; 0 = none
+	OODKnown   bool `json:"ood_known,omitempty"`  // the unseen tool is called by a word that policies write for other things
 }

@@ -72,6 +72,9 @@ func (r Recipe) crossRules() []FieldError {
 	if r.Data.OODRenamed > 0 && r.Data.OODTraces == 0 {
 		add("data.ood_renamed", r.Data.OODRenamed, "without effect", "0, unless data.ood_traces is above 0")
 	}
+	if r.Evaluation.OODKnown && r.Evaluation.OOD == 0 {
+		add("evaluation.ood_known", r.Evaluation.OODKnown, "without effect", "false, unless evaluation.ood is above 0")
+	}
 	if r.Trainer.Kind == "cpu" && r.SFT.TracesKind == "stitched" && r.Environment.Days != 3 {
 		add("sft.traces_kind", r.SFT.TracesKind, "not for longer trips", "real: experts of longer trips take different routes, whose steps do not fit together")
 	}

@@ -41,6 +41,7 @@ var appliesIf = map[string]func(r *ablation.Recipe) bool{
 	"algorithm.branch_probability":   branching,
 	"algorithm.entropy_weight":       branching,
 	"data.ood_renamed":               func(r *ablation.Recipe) bool { return r.Data.OODTraces > 0 },
+	"evaluation.ood_known":           func(r *ablation.Recipe) bool { return r.Evaluation.OOD > 0 },
 	"reward.stages":                  inStages,
 	"reward.stage_by":                inStages,
 	"reward.weights":                 func(r *ablation.Recipe) bool { return r.Reward.Kind == "WEIGHTED" },

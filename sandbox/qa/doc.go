@@ -13,5 +13,6 @@
 // [World.Write] writes an answered question to learn from; the unseen kind is
 // never among those. With Renamed some of them call their tool by another word,
 // which the prompt gives: from many such words a policy can learn to call what
-// the prompt names, and so the unseen tool.
+// the prompt names. The unseen tool's own word is one that no policy has ever
+// written; with Known it is one that policies write for other things.
 package qa

@@ -17,6 +17,10 @@ type Config struct {
 	// Renamed is the probability that the question names its tool by another
 	// word, drawn anew for each labelling, and that the tool answers to it.
 	Renamed float64
+
+	// Known has the unseen tool called by a word that policies have learned to
+	// write, for other things, instead of one that they have never written.
+	Known bool
 }
 
 // Session is one question answered token by token, like [compact.Session].
@@ -73,36 +77,43 @@ func (w *World) NewSession(q *Question, cfg Config) *Session {
 		s.label[chosen[i]], s.town[t] = t, chosen[i]
 	}
 	s.tool = q.toolWord()
-	if q.tool >= 0 && cfg.Renamed > 0 {
-		if r := compact.Rand(cfg.Labels, forNames); r.Float64() < cfg.Renamed {
-			names := otherNames()
-			s.tool = names[r.IntN(len(names))]
-		}
-	}
+	s.rename()
 	s.script.Say(false, s.prompt()...)
 	return s
 }
 
-// otherNames are words that a tool can be called by instead of its own. None
-// begins a call otherwise, and the unseen tool's word is not among them.
-func otherNames() []compact.Token {
-	var names []compact.Token
-	for i := range compact.DateTokens {
-		names = append(names, compact.DateWord(i))
+// rename gives the question's tool another name, if the configuration says so.
+func (s *Session) rename() {
+	r := compact.Rand(s.cfg.Labels, forNames)
+	other, kept := names()
+	switch {
+	case s.q.tool < 0 && s.cfg.Known:
+		s.tool = kept[r.IntN(len(kept))]
+	case s.q.tool >= 0 && s.cfg.Renamed > 0 && r.Float64() < s.cfg.Renamed:
+		s.tool = other[r.IntN(len(other))]
 	}
-	for i := range compact.PriceLevels {
-		names = append(names, compact.DrivePriceWord(i))
-	}
-	for i := range compact.StayKinds {
-		w := compact.HotelWords(i%compact.RoomTypes, i%compact.HouseRules, i)
-		if names = append(names, w[2]); i < compact.HouseRules {
-			names = append(names, w[1])
+}
+
+// names are words that can stand for a tool; none begins a call otherwise. Those
+// in kept are for the unseen tool alone: policies write them in calls and plans,
+// and no trace ever calls a tool by them.
+func names() (other, kept []compact.Token) {
+	for _, family := range []struct {
+		word func(int) compact.Token
+		n    int
+	}{{compact.DateWord, compact.DateTokens}, {compact.CuisineWord, compact.Cuisines}, {compact.SightWord, compact.SightKinds}, {compact.HotelPriceWord, compact.PriceLevels}} {
+		for i := range family.n {
+			if i%4 == 2 {
+				kept = append(kept, family.word(i))
+			} else {
+				other = append(other, family.word(i))
+			}
 		}
-		if i < compact.RoomTypes {
-			names = append(names, w[0])
-		}
 	}
-	return names
+	for i := range compact.PriceLevels { // policies never write these
+		other = append(other, compact.DrivePriceWord(i), compact.MealPriceWord(i))
+	}
+	return other, kept
 }
 
 // toolWord names the tool of a question: the unseen one has a word that no
@@ -262,7 +273,7 @@ func (s *Session) look(head, about compact.Token) []compact.Token {
 	what := map[compact.Token]kind{compact.ToolWord(compact.ToolHotels): hotel, compact.ToolWord(compact.ToolRestaurants): restaurant,
 		compact.ToolWord(compact.ToolAttractions): attraction, compact.SpareWord(): event}
 	k, ok := what[head]
-	if head == s.tool && s.q.tool >= 0 {
+	if head == s.tool {
 		k, ok = s.q.calls[0].kind, true
 	}
 	if !known || !ok {

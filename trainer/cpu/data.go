@@ -123,6 +123,9 @@ func newDataset(rec *ablation.Recipe) (*dataset, error) {
 		}
 	}
 	keys := []string{d.qa.Hash()}
+	if rec.Evaluation.OODKnown {
+		keys = append(keys, "known")
+	}
 	for _, q := range d.questions {
 		keys = append(keys, q.Key)
 	}

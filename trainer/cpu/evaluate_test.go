@@ -41,7 +41,7 @@ func TestPanels(t *testing.T) {
 	root, rec := t.TempDir(), tinyRecipe(t)
 	rec.SFT.Control = false
 	plain := runTiny(t, t.Context(), root, "plain", 1, rec, nil, Config{})
-	rec.Evaluation.Validation, rec.Evaluation.OOD, rec.Evaluation.Every = 12, 16, 1
+	rec.Evaluation.Validation, rec.Evaluation.OOD, rec.Evaluation.OODKnown, rec.Evaluation.Every = 12, 16, true, 1
 	whole := runTiny(t, t.Context(), root, "whole", 1, rec, nil, Config{})
 	if plain.err != nil || whole.err != nil {
 		t.Fatal(plain.err, whole.err)

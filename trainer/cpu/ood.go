@@ -18,7 +18,7 @@ func (r *run) examineOOD(e *exam, sm *sampler, policy string, samples int, keep 
 	var all []*rollout
 	for g, q := range r.data.questions {
 		for i := range samples {
-			s := r.data.qa.NewSession(q, qa.Config{Labels: sandbox.Mix(r.recipe.Data.Seed, forQuestions, uint64(g))})
+			s := r.data.qa.NewSession(q, qa.Config{Labels: sandbox.Mix(r.recipe.Data.Seed, forQuestions, uint64(g)), Known: r.recipe.Evaluation.OODKnown})
 			all = append(all, &rollout{q: s, ep: s, group: g, index: i})
 		}
 	}
