@@ -54,6 +54,12 @@ func checkRecipe(r *ablation.Recipe, o *objective, p Profile, v native.Versions,
 	} else if r.Native.RayAddress == "" && r.Trainer.Devices > n {
 		add(native.Refuse, "devices", "trainer.devices", fmt.Sprint(r.Trainer.Devices), fmt.Sprintf("%d devices are there", n), fmt.Sprintf("up to %d", n))
 	}
+	if r.Native.Nodes > 1 {
+		add(native.Warn, "nodes", "native.nodes", fmt.Sprint(r.Native.Nodes), "the environment server listens on loopback of this machine: agents on other nodes do not reach it by themselves", "forward its port to the other nodes, or one node")
+	}
+	if p.Line == LineARPO && v["verl"] != "" && v["arpo.config"] == "" {
+		add(native.Refuse, "arpo-config", "native.version", "arpo", "the fork's folder scripts/config was not found beside its package", "a checkout of the fork, installed with pip install -e")
+	}
 	if r.Native.Model == "tiny" {
 		add(native.Refuse, "model", "native.model", "tiny", "the made-up model is for trainer trl", "a Hugging Face name or a folder")
 	}

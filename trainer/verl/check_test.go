@@ -244,6 +244,10 @@ func TestCheckRecipe(t *testing.T) {
 		}, level: native.Refuse, code: "override-path"},
 		{name: "unknown override", change: func(r *ablation.Recipe) { r.Native.Overrides = map[string]string{"trainer.nope": "1"} }, level: native.Refuse, code: "unknown-key"},
 		{name: "failures without trajectories", change: func(r *ablation.Recipe) { r.Native.Version, r.Environment.ToolFailureRate = "0.6.1", 0.05 }, found: native.Versions{"verl": "0.6.1", "vllm": "1"}, level: native.Warn, code: "failures-stateless"},
+		{name: "several nodes", change: func(r *ablation.Recipe) { r.Native.Nodes, r.Native.RayAddress = 2, "http://h:8265" }, level: native.Warn, code: "nodes"},
+		{name: "ARPO without its configuration", preset: "arpo", found: native.Versions{"verl": "0.3.1.dev", "verl.fork": "arpo", "vllm": "1"}, level: native.Refuse, code: "arpo-config"},
+		{name: "ARPO with native tools", preset: "arpo", change: func(r *ablation.Recipe) { r.Environment.Form = "tools" }, found: native.Versions{"verl": "0.3.1.dev", "verl.fork": "arpo", "arpo.config": "/c", "vllm": "1"}, level: native.Refuse, code: "form"},
+		{name: "react elsewhere", change: func(r *ablation.Recipe) { r.Environment.Form = "react" }, level: native.Warn, code: "form"},
 		{name: "loss scale", preset: "dr-grpo", change: func(r *ablation.Recipe) { r.Native.Version, r.Algorithm.LossScale = "0.6.1", 1000 }, found: native.Versions{"verl": "0.6.1", "vllm": "1"}, level: native.Refuse, code: "loss-scale"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -62,7 +62,10 @@ func (a Adapter) Plan(j native.Job) (native.Plan, error) {
 	if err := resumable(p, module, settings, j.Resume); err != nil {
 		return native.Plan{}, err
 	}
-	plan := native.Plan{Resolved: settings, Unset: []string{"RAY_ADDRESS", "WANDB_API_KEY"}, Env: environment(&paths, j.Env.URL, j.Dir)}
+	plan := native.Plan{Resolved: settings, Unset: []string{"RAY_ADDRESS"}, Env: environment(&paths, j.Env.URL, j.Dir)}
+	if !strings.Contains(r.Native.Overrides["trainer.logger"], "wandb") {
+		plan.Unset = append(plan.Unset, "WANDB_API_KEY") // nobody asked for it to be sent there
+	}
 	plan.Argv = append(entry(j.Python, module, j.Versions, p), p.Overrides(settings, module)...)
 	if j.Stage == native.StageCompose {
 		plan.Argv = append(plan.Argv, "--cfg", "job")

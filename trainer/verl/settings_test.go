@@ -108,6 +108,9 @@ func installed(p Profile) native.Versions {
 	if p.Fork {
 		v["verl.fork"] = p.Name
 	}
+	if p.Line == LineARPO {
+		v["arpo.config"] = "/arpo/scripts/config"
+	}
 	return v
 }
 
