@@ -3,6 +3,7 @@
 import glob
 import math
 import os
+import shutil
 import sys
 
 from callback import MARK, Events
@@ -80,6 +81,7 @@ def main(path):
     if trainer.accelerator.is_main_process:
         model.save_pretrained(job["out"])
         tokenizer.save_pretrained(job["out"])
+        shutil.rmtree(job["state"], ignore_errors=True)  # what a run that was cut short would go on from
 
 
 if __name__ == "__main__":
