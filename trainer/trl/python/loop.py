@@ -18,15 +18,25 @@ ONE_CALL = "Only one call a turn: this one was not run."
 class Rollout:
     """One conversation under way."""
 
-    def __init__(self, environment, prompt, ids):
+    def __init__(self, environment, prompt, prompt_ids, ids, logprobs):
         self.environment = environment
         self.messages = list(prompt)
+        self.prompt_ids = prompt_ids
+        self.ids = ids  # the completion: turns and what was answered
+        self.mask = [1] * len(ids)  # 1 for what the model wrote
+        self.logprobs = None if logprobs is None else list(logprobs)
         self.spans = []  # [begin, end) of each turn in the completion
         self.turn = None  # the turn last written
+        self.answers = []  # messages that answered it
         self.over = False
         self.overlong = False
-        self.future = None
-        self.ids = ids
+        self.future = None  # the call under way
+
+    def extend(self, ids, written, logprobs=None):
+        self.ids = self.ids + ids
+        self.mask += [1 if written else 0] * len(ids)
+        if self.logprobs is not None:
+            self.logprobs += list(logprobs) if logprobs is not None else [0.0] * len(ids)
 
 
 class TravelTrainer(GRPOTrainer):
@@ -68,92 +78,88 @@ class TravelTrainer(GRPOTrainer):
         return super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
 
     def _tool_call_loop(self, prompts, prompt_ids, completion_ids, completions, logprobs, images, multimodal_fields):
-        limit = self.max_completion_length
-        rollouts = [Rollout(e, p, None) for e, p in zip(self.environments, prompts, strict=True)]
-        masks = [[1] * len(ids) for ids in completion_ids]
-        calls = 0
-        for i, r in enumerate(rollouts):
-            self._read(r, completion_ids[i], 0, prompt_ids[i])
-        while active := [i for i, r in enumerate(rollouts) if not r.over]:
-            calls += len(active)
-            for i in active:  # all at once; their answers are awaited below
-                r = rollouts[i]
-                name, arguments = r.turn.calls[0]
-                begin, end = r.spans[-1]
-                r.future = r.environment.client.pool.submit(r.environment._call, name, arguments, r.turn.think, end - begin)
-            going = []
-            for i in active:
-                r = rollouts[i]
-                self._answer(r, completions[i])
-                if r.over:
-                    continue
-                more = suffix(self._tokenizer, r.answers, self.tool_schemas, self.chat_template)
-                room = limit - len(completion_ids[i])
-                if len(more) >= room or len(prompt_ids[i]) + len(completion_ids[i]) + len(more) >= self.model.config.max_position_embeddings:
-                    r.over = r.overlong = True
-                    more = more[:room]  # what fits, so that TRL too sees a completion without an end
-                completion_ids[i] = completion_ids[i] + more
-                masks[i] += [0] * len(more)
-                if logprobs is not None:
-                    logprobs[i] = list(logprobs[i]) + [0.0] * len(more)
-                if not r.over:
-                    going.append(i)
-            if not going:
-                continue
-            room = max(limit - len(completion_ids[i]) for i in going)
-            if not self.use_vllm:
-                self.generation_config.max_new_tokens = room
-            written, written_logprobs = self._generate_single_turn([prompt_ids[i] + completion_ids[i] for i in going], None, {}, 1)
-            for k, i in enumerate(going):
-                ids = written[k][: limit - len(completion_ids[i])]
-                begin = len(completion_ids[i])
-                context = prompt_ids[i] + completion_ids[i]
-                completion_ids[i] = completion_ids[i] + ids
-                masks[i] += [1] * len(ids)
-                if logprobs is not None:
-                    logprobs[i] += list(written_logprobs[k][: len(ids)])
-                self._read(rollouts[i], ids, begin, context)
-                completions[i].append({"role": "assistant", "content": rollouts[i].turn.text})
-        if not self.use_vllm:
-            self.generation_config.max_new_tokens = limit
+        rollouts = [
+            Rollout(e, prompts[i], prompt_ids[i], completion_ids[i], None if logprobs is None else logprobs[i]) for i, e in enumerate(self.environments)
+        ]
         for r in rollouts:
-            final = "" if r.turn.calls else r.turn.text
-            r.environment._finish(final, [plain(m) for m in r.messages], r.overlong)
+            self._read(r, r.ids)
+        calls = 0
+        while active := [r for r in rollouts if not r.over]:
+            calls += len(active)
+            self._call_tools(active)
+            going = [r for r in active if not r.over]
+            if going:
+                self._write(going)
+        if not self.use_vllm:
+            self.generation_config.max_new_tokens = self.max_completion_length
+        for r in rollouts:
+            r.environment._finish("" if r.turn.calls else r.turn.text, [plain(m) for m in r.messages], r.overlong)
             r.environment._spans = r.spans
-        failed = sum(r.environment._failed is not None for r in rollouts)
-        return masks, completions, completion_ids, logprobs, calls, failed, [[] for _ in rollouts]
+        lost = sum(r.environment._failed is not None for r in rollouts)
+        said = [r.messages[len(prompts[i]) :] for i, r in enumerate(rollouts)]
+        made = None if logprobs is None else [r.logprobs for r in rollouts]
+        return [r.mask for r in rollouts], said, [r.ids for r in rollouts], made, calls, lost, [[] for _ in rollouts]
 
-    def _read(self, rollout, ids, begin, context):
-        """Takes in a turn that the model has written."""
-        end = begin + len(ids)
+    def _call_tools(self, rollouts):
+        """Calls one tool for each rollout, all at once, and puts the answers behind
+        the turns that asked."""
+        for r in rollouts:
+            name, arguments = r.turn.calls[0]
+            begin, end = r.spans[-1]
+            r.future = r.environment.client.pool.submit(r.environment._call, name, arguments, r.turn.think, end - begin)
+        for r in rollouts:
+            self._answer(r)
+            if r.over and not r.overlong:
+                continue
+            more = suffix(self._tokenizer, r.answers, self.tool_schemas, self.chat_template)
+            room = self.max_completion_length - len(r.ids)
+            if len(more) >= room or len(r.prompt_ids) + len(r.ids) + len(more) >= self.model.config.max_position_embeddings:
+                r.over = r.overlong = True
+            if r.over:  # part of it, so that TRL too sees a completion without an end
+                more = more[: max(0, min(room, len(more) - 1))]
+            r.extend(more, written=False)
+
+    def _write(self, rollouts):
+        """Lets the model write the next turn of each rollout."""
+        limit = self.max_completion_length
+        if not self.use_vllm:
+            self.generation_config.max_new_tokens = max(limit - len(r.ids) for r in rollouts)
+        written, logprobs = self._generate_single_turn([r.prompt_ids + r.ids for r in rollouts], None, {}, 1)
+        for k, r in enumerate(rollouts):
+            ids = list(written[k])[: limit - len(r.ids)]
+            r.extend(ids, written=True, logprobs=None if logprobs is None else logprobs[k][: len(ids)])
+            self._read(r, ids)
+
+    def _read(self, rollout, ids):
+        """Takes in a turn that the model has written: the end of the completion."""
+        begin = len(rollout.ids) - len(ids)
         text = self._tokenizer.decode(ids, skip_special_tokens=True)
-        parsed = parse_response(self._tokenizer, ids, prefix=context, tools=self.tool_schemas) if self.form == "tools" and ids else None
+        parsed = None
+        if self.form == "tools" and ids:
+            parsed = parse_response(self._tokenizer, ids, prefix=rollout.prompt_ids + rollout.ids[:begin], tools=self.tool_schemas)
         rollout.turn = read_turn(text, parsed)
-        rollout.spans.append((begin, end))
+        rollout.spans.append((begin, len(rollout.ids)))
         rollout.messages.append(rollout.turn.message(self.form, len(rollout.spans)))
         cut = not ids or ids[-1] not in self.eos_token_ids
-        if cut:
-            rollout.overlong = True
+        rollout.overlong = rollout.overlong or cut
         rollout.over = cut or not rollout.turn.calls
 
-    def _answer(self, rollout, completion):
+    def _answer(self, rollout):
         """Takes in a tool's answer."""
         text = rollout.future.result()
-        calls = rollout.messages[-1].get("tool_calls") or []
         if self.form == "react":
             rollout.answers = [{"role": "user", "content": f"<tool_response>\n{text}</tool_response>"}]
         else:
             rollout.answers = [
                 {"role": "tool", "name": call["function"]["name"], "content": text if k == 0 else ONE_CALL, "tool_call_id": call["id"]}
-                for k, call in enumerate(calls)
+                for k, call in enumerate(rollout.messages[-1]["tool_calls"])
             ]
         environment = rollout.environment
         if environment._failed is not None or environment._done:
             rollout.over = True
-            rollout.overlong = rollout.overlong or environment._done and environment._context
+            rollout.overlong = rollout.overlong or environment._failed is None and environment._context
             return
         rollout.messages += rollout.answers
-        completion += rollout.answers
 
     def _record(self, output):
         """Writes what only the trainer knows of each episode."""
