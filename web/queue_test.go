@@ -329,3 +329,31 @@ func TestRunsPageInBrowser(t *testing.T) {
 		t.Errorf("asked %v, want %v", runs.asked, want)
 	}
 }
+
+// A run that was handed to a cluster and waits there says for what, until it
+// has started.
+func TestHandedRunsSayWhy(t *testing.T) {
+	url, q, _ := queuedSite(t)
+	if _, err := q.store.RunWriter().Move(t.Context(), 30, ablation.EvLaunch, func(r *ablation.Run) { r.Attempt++ }); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := q.store.Runs(t.Context(), store.RunFilter{States: []ablation.State{ablation.Starting, ablation.Running}})
+	if err != nil || len(runs) < 2 {
+		t.Fatalf("%d live runs, %v; want one that starts and some that run", len(runs), err)
+	}
+	const why = "job 12 waits in Slurm: other jobs come first (Priority)"
+	q.status.Handed = make(map[ablation.RunID]string)
+	want := 0
+	for _, run := range runs {
+		q.status.Handed[run.ID] = why
+		if run.State == ablation.Starting {
+			want++
+			if _, body, _ := get(t, url+fmt.Sprintf("/runs/%d", run.ID)); !strings.Contains(body, "Job 12 waits in Slurm") {
+				t.Errorf("the page of run %d does not say why it waits", run.ID)
+			}
+		}
+	}
+	if _, body, _ := get(t, url+"/runs"); strings.Count(body, why) != want || want == 0 {
+		t.Errorf("the reason is there %d times for %d runs that have not started", strings.Count(body, why), want)
+	}
+}

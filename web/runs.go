@@ -166,7 +166,7 @@ func liveRow(r ablation.Run, d runsData, now time.Time) templates.LiveRunRow {
 		Rule: runRule(r, 168, d.alerts), RuleSmall: runRule(r, 178, d.alerts), Step: stepText(r), Phase: orDash(visible(r.Phase)), Device: deviceText(r.Device), Left: leftText(r, now),
 	}
 	if why := d.queue.status.Handed[r.ID]; why != "" && r.State == ablation.Starting {
-		row.Phase = visible(why)
+		row.Waits = visible(why)
 	}
 	at := func(act string) string { return fmt.Sprintf("/runs/%d/%s", r.ID, act) }
 	if r.State == ablation.Starting || r.State == ablation.Running {
