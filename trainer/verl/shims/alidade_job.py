@@ -15,16 +15,22 @@ env = dict(spec["env"])
 if spec["secret"] in os.environ:
     env[spec["secret"]] = os.environ[spec["secret"]]
 client = JobSubmissionClient(spec["address"])
-job = client.submit_job(entrypoint=spec["entrypoint"], submission_id=spec["id"], runtime_env={"env_vars": env})
-print(f"alidade: job {job} submitted to {spec['address']}", flush=True)
+job, stopping = None, False
 
 
 def stop(signum, frame):
-    client.stop_job(job)
+    global stopping
+    stopping = True
+    if job:
+        client.stop_job(job)
 
 
 signal.signal(signal.SIGTERM, stop)
 signal.signal(signal.SIGINT, stop)
+job = client.submit_job(entrypoint=spec["entrypoint"], submission_id=spec["id"], runtime_env={"env_vars": env})
+print(f"alidade: job {job} submitted to {spec['address']}", flush=True)
+if stopping:
+    client.stop_job(job)
 shown, failures = 0, 0
 while True:
     try:
