@@ -8,7 +8,7 @@ ADDR    ?= 127.0.0.1:7717
 STUDY   ?= examples/rewards.yaml
 TOOL     = go tool -modfile=tools/go.mod
 SOURCES  = $(shell find . -name '*.go' -not -name '*_test.go' -not -path './node_modules/*') $(shell find . -path ./node_modules -prune -o \( -name '*.s' -o -name '*.sql' -o -name '*.safetensors' \) -print)
-PYTHON   = $(shell find trainer -name '*.py' -o -name 'requirements.txt')
+PYTHON   = $(shell find trainer -name '*.py' -o -name '*.tmpl' -o -name 'requirements.txt' -o -name 'tree.txt')
 ASSETS   = $(shell find static/src static/css -type f 2>/dev/null)
 
 .DEFAULT_GOAL := help

@@ -59,6 +59,10 @@ func interpreter(t *testing.T, c emulator.Config) string {
 	return python
 }
 
+// patience bounds each wait. A wait ends as soon as what is waited for is
+// there; the bound is for machines that do much else.
+const patience = 4 * time.Minute
+
 // versions are what the emulator says is installed, by what it poses as.
 var versions = map[string]map[string]string{
 	"verl-0.6.1": {"verl": "0.6.1", "torch": "2.6.0", "ray": "2.44.0", "vllm": "0.8.5", "transformers": "4.51.0", "hydra-core": "1.3.2", "tensorboard": "2.19.0"},
@@ -136,7 +140,7 @@ func TestNativeRuns(t *testing.T) {
 	}
 	runs := make([]ablation.Run, len(natives))
 	for i, n := range natives {
-		runs[i] = p.wait(t, ids[i], time.Minute)[0]
+		runs[i] = p.wait(t, ids[i], patience)[0]
 		if run := runs[i]; run.State != ablation.Succeeded || run.Step != steps {
 			t.Errorf("%s: run %d %s at step %d: %s", n.name, run.ID, run.State, run.Step, run.Cause)
 		}
@@ -240,7 +244,7 @@ func TestNativeStopAndResume(t *testing.T) {
 		ids[i] = p.launch(t, n.study(t, steps, emulator.Config{Wait: gates[i], At: 2}))
 	}
 	for i, n := range list {
-		waitFor(t, time.Minute, n.name+" to reach step 2", func() bool {
+		waitFor(t, patience, n.name+" to reach step 2", func() bool {
 			return p.runs(t, ids[i])[0].Step == 2 && p.checkpoints(data, p.runs(t, ids[i])[0].ID) >= 2
 		})
 		if code := p.call(t, http.MethodPost, fmt.Sprintf("/api/v1/runs/%d/stop", p.runs(t, ids[i])[0].ID), "", nil); code >= 300 {
@@ -248,7 +252,7 @@ func TestNativeStopAndResume(t *testing.T) {
 		}
 	}
 	for i, n := range list {
-		run := p.wait(t, ids[i], time.Minute)[0]
+		run := p.wait(t, ids[i], patience)[0]
 		if run.State != ablation.Stopped {
 			t.Errorf("%s: stopped, it is %s: %s", n.name, run.State, run.Cause)
 		}
@@ -260,7 +264,7 @@ func TestNativeStopAndResume(t *testing.T) {
 		}
 	}
 	for i, n := range list {
-		run := p.wait(t, ids[i], time.Minute)[0]
+		run := p.wait(t, ids[i], patience)[0]
 		if run.State != ablation.Succeeded || run.Attempt != 2 || run.Step != steps {
 			t.Errorf("%s: resumed, it is %s at step %d in attempt %d: %s", n.name, run.State, run.Step, run.Attempt, run.Cause)
 		}
@@ -331,7 +335,7 @@ func TestNativeFailures(t *testing.T) {
 	causes := make([]string, len(tests))
 	for i, tt := range tests {
 		var run ablation.Run
-		waitFor(t, 2*time.Minute, tt.on+" to fail by "+tt.fail, func() bool {
+		waitFor(t, patience, tt.on+" to fail by "+tt.fail, func() bool {
 			run = p.runs(t, ids[i])[0]
 			ended := run.State.Terminal() && !strings.Contains(run.Cause, "tried again from the last checkpoint")
 			return ended || run.State == ablation.Queued && run.Attempt >= 1 || run.Attempt >= 2
@@ -373,16 +377,16 @@ func TestNativeWarnings(t *testing.T) {
 	rllm := p.launch(t, strings.Replace(native{}.named("rllm").study(t, 3, emulator.Config{}), "smoke: skip", "smoke: require", 1))
 	grad := p.launch(t, verl.study(t, 4, emulator.Config{Fail: "nan-grad"}))
 	pushed := p.launch(t, native{}.named("rllm").study(t, 4, emulator.Config{Fail: "nan-grad"}))
-	if run := p.wait(t, constant, time.Minute)[0]; run.State != ablation.Failed || !strings.Contains(run.Cause, "smoke run did not pass") || run.Step != 0 {
+	if run := p.wait(t, constant, patience)[0]; run.State != ablation.Failed || !strings.Contains(run.Cause, "smoke run did not pass") || run.Step != 0 {
 		t.Errorf("constant rewards: %s at step %d: %s", run.State, run.Step, run.Cause)
 	}
 	for _, id := range []ablation.StudyID{passing, rllm} {
-		if run := p.wait(t, id, time.Minute)[0]; run.State != ablation.Succeeded || run.Step != 3 {
+		if run := p.wait(t, id, patience)[0]; run.State != ablation.Succeeded || run.Step != 3 {
 			t.Errorf("after a smoke run that passes: %s at step %d: %s", run.State, run.Step, run.Cause)
 		}
 	}
 	for _, id := range []ablation.StudyID{grad, pushed} { // rLLM pushes no NaN: it comes from its log file
-		run := p.wait(t, id, time.Minute)[0]
+		run := p.wait(t, id, patience)[0]
 		if page := p.page(t, fmt.Sprintf("/runs/%d", run.ID)); !strings.Contains(page, "NaN") && !strings.Contains(page, "not finite") {
 			t.Errorf("study %d, gradients that are not finite: %s, and the page says nothing of them", id, run.State)
 		}
@@ -396,11 +400,11 @@ func TestNativeEmptyResume(t *testing.T) {
 	p := serve(t, data, "--cpu-slots", "2")
 	gate := filepath.Join(t.TempDir(), "go on")
 	id := p.launch(t, native{}.named("verl-0.8").study(t, 4, emulator.Config{Fail: "empty-resume", Wait: gate, At: 2}))
-	waitFor(t, time.Minute, "step 2", func() bool { return p.runs(t, id)[0].Step == 2 && p.checkpoints(data, 1) >= 2 })
+	waitFor(t, patience, "step 2", func() bool { return p.runs(t, id)[0].Step == 2 && p.checkpoints(data, 1) >= 2 })
 	p.call(t, http.MethodPost, "/api/v1/runs/1/stop", "", nil)
-	p.wait(t, id, time.Minute)
+	p.wait(t, id, patience)
 	p.call(t, http.MethodPost, "/api/v1/runs/1/resume", "", nil)
-	if run := p.wait(t, id, time.Minute)[0]; run.State != ablation.Failed || run.Attempt != 2 || !strings.Contains(run.Cause, "without a new step") {
+	if run := p.wait(t, id, patience)[0]; run.State != ablation.Failed || run.Attempt != 2 || !strings.Contains(run.Cause, "without a new step") {
 		t.Errorf("%s in attempt %d: %s", run.State, run.Attempt, run.Cause)
 	}
 }
@@ -415,17 +419,17 @@ func TestNativeServerAway(t *testing.T) {
 	n := native{}.named("rllm")
 	gate := filepath.Join(t.TempDir(), "go on")
 	id := p.launch(t, n.study(t, steps, emulator.Config{Wait: gate, At: 1}))
-	waitFor(t, time.Minute, "step 1", func() bool { return p.runs(t, id)[0].Step == 1 })
+	waitFor(t, patience, "step 1", func() bool { return p.runs(t, id)[0].Step == 1 })
 	p.kill()
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, time.Minute, "the run to end without a server", func() bool {
+	waitFor(t, patience, "the run to end without a server", func() bool {
 		events, _ := os.ReadFile(filepath.Join(data, "runs", "1", "1", "events.jsonl"))
 		return strings.Contains(string(events), `"kind":"done"`)
 	})
 	p = serve(t, data, "--cpu-slots", "1")
-	if run := p.wait(t, id, time.Minute)[0]; run.State != ablation.Succeeded || run.Step != steps || run.Attempt != 1 {
+	if run := p.wait(t, id, patience)[0]; run.State != ablation.Succeeded || run.Step != steps || run.Attempt != 1 {
 		t.Errorf("%s at step %d in attempt %d: %s", run.State, run.Step, run.Attempt, run.Cause)
 	}
 	p.stop(t)
