@@ -39,7 +39,7 @@ func (s Stage) Of(seed uint64) Stage {
 // bases of their own.
 func ShipsBase(size string, long bool) bool {
 	if long {
-		return false
+		return size == "small"
 	}
 	return slices.Contains([]string{"nano", "small", "medium"}, size)
 }

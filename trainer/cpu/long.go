@@ -50,7 +50,7 @@ const longBase = "-long"
 // longer trips, which serves five and seven days alike. Strolls are of both.
 func LongPretrain(size string) PretrainConfig {
 	c := DefaultPretrain(size)
-	c.Long = true
+	c.Long, c.RecallSteps, c.StrollSteps = true, 1500, 1500
 	return c
 }
 

@@ -137,7 +137,11 @@ func (w *World) strollLong(q *Query, seed, stream uint64) Trace {
 	for _, c := range cities {
 		menu = append(menu, call{tool: toolHotels, a: c}, call{tool: toolMeals, a: c}, call{tool: toolSights, a: c})
 	}
-	r.Shuffle(len(menu), func(i, j int) { menu[i], menu[j] = menu[j], menu[i] })
+	look := menu
+	if r.IntN(4) > 0 { // the list of cities comes first
+		look = menu[1:]
+	}
+	r.Shuffle(len(look), func(i, j int) { look[i], look[j] = look[j], look[i] })
 	t.calls = menu[:4+r.IntN(len(menu)-3)]
 	t.withFailures(r, expertFailures)
 	t.picks = w.scatter(r, q, w.seen(t.calls), cities)
@@ -186,7 +190,10 @@ func (w *World) scatter(r *rand.Rand, q *Query, shown map[kind][]int, cities []i
 	return picks
 }
 
-// RecallLong is Recall in the words of the long language.
+// RecallLong is Recall in the words of the long language. Own marks the keys as
+// well: each time one of those that fit the slot and are left. In a long plan
+// a key that no row showed is likelier to slip in, and this is where a base
+// learns to name shown ones.
 func RecallLong(seed, stream uint64) Script {
 	r := Rand(seed, forRecall, stream, LongVocabSize)
 	var s Script
@@ -230,8 +237,8 @@ func RecallLong(seed, stream uint64) Script {
 	s.say(false, TokRows, TokPlan)
 	for range 2 {
 		for _, i := range r.Perm(len(pairs)) {
-			s.say(false, pairs[i].slot, pairs[i].key)
-			s.say(true, pairs[i].id)
+			s.say(false, pairs[i].slot)
+			s.say(true, pairs[i].key, pairs[i].id)
 		}
 	}
 	s.say(false, TokEnd)
