@@ -32,8 +32,9 @@ type progressOf struct {
 	key     armKey
 	first   bool // its first attempt: the history of whole runs applies
 	started time.Time
-	from    int64     // step it began at
-	fromAt  time.Time // when its first step was seen
+	began   bool      // a step of its own was seen
+	from    int64     // that step, or the one before
+	fromAt  time.Time // when it was seen: the start-up does not count
 	step    int64
 	total   int64
 }
@@ -70,12 +71,42 @@ func (e *estimates) of(key armKey) store.Pace {
 	return e.study[key.study]
 }
 
+// perStep is the pace of a live run that has come past its first step, ns.
+func (p *progressOf) perStep(now time.Time) float64 {
+	return float64(now.Sub(p.fromAt)) / float64(p.step-p.from)
+}
+
 // mean is how long a queued run takes, and most a bound that it hardly
-// exceeds; 0 = unknown.
-func (e *estimates) mean(q *store.QueuedRun) time.Duration {
+// exceeds; 0 = unknown. While no run of a study has succeeded yet, the pace of
+// those that live tells the mean: of the same arm, else of the study.
+func (e *estimates) mean(q *store.QueuedRun, now time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.of(armKey{q.Study, q.Arm}).Mean
+	key := armKey{q.Study, q.Arm}
+	if mean := e.of(key).Mean; mean > 0 {
+		return mean
+	}
+	var arm, study, arms, studies float64
+	for _, p := range e.live {
+		if p.key.study != q.Study || p.step <= p.from || p.total <= 0 {
+			continue
+		}
+		whole := float64(p.fromAt.Sub(p.started)) + p.perStep(now)*float64(p.total-p.from)
+		if !p.first {
+			whole = p.perStep(now) * float64(p.total)
+		}
+		study, studies = study+whole, studies+1
+		if p.key == key {
+			arm, arms = arm+whole, arms+1
+		}
+	}
+	switch {
+	case arms > 0:
+		return time.Duration(arm / arms)
+	case studies > 0:
+		return time.Duration(study / studies)
+	}
+	return 0
 }
 
 func (e *estimates) most(q *store.QueuedRun) time.Duration {
@@ -96,7 +127,7 @@ func (e *estimates) end(run ablation.RunID, now time.Time, factor float64) (time
 	var left time.Duration
 	switch {
 	case p.step > p.from && p.total > p.step:
-		left = time.Duration(float64(now.Sub(p.fromAt)) / float64(p.step-p.from) * float64(p.total-p.step))
+		left = time.Duration(p.perStep(now) * float64(p.total-p.step))
 	case p.first && e.of(p.key).Mean > 0:
 		left = e.of(p.key).Mean - now.Sub(p.started)
 	default:
@@ -116,8 +147,8 @@ func (e *estimates) follow(run ablation.Run, now time.Time) {
 	if !ok {
 		p = progressOf{key: armKey{run.Study, run.Arm.Index}, first: run.Attempt == 1, started: run.StartedAt, from: run.Step, fromAt: now}
 	}
-	if p.step == p.from && run.Step > p.from {
-		p.from, p.fromAt = run.Step, now // its first step here: the start-up does not count
+	if !p.began && run.Step > p.from {
+		p.began, p.from, p.fromAt = true, run.Step, now
 	}
 	p.step, p.total = run.Step, run.TotalSteps
 	if e.live == nil {

@@ -209,7 +209,7 @@ func (r *Runner) foresee(ctx context.Context, items []QueueItem) {
 	making := r.stages.now()
 	for i := range items[:min(len(items), mostEstimated)] {
 		it := &items[i]
-		it.Takes = r.estimates.mean(&it.QueuedRun)
+		it.Takes = r.estimates.mean(&it.QueuedRun, now)
 		why, seen := studies[it.Study]
 		if !seen {
 			if rec, err := r.store.Study(ctx, it.Study); err == nil {
@@ -228,13 +228,22 @@ func (r *Runner) foresee(ctx context.Context, items []QueueItem) {
 			continue // when the other has made it cannot be told
 		}
 		want := n.want
-		var can []string
+		var can, fit []string
 		for _, d := range devices {
-			if _, known := until[d.ID]; known && want.Fits(d) {
+			if !want.Fits(d) {
+				continue
+			}
+			fit = append(fit, d.ID)
+			if _, known := until[d.ID]; known {
 				can = append(can, d.ID)
 			}
 		}
 		if len(can) < want.N {
+			if len(fit) >= want.N { // it takes them when it can, and nobody knows when: those behind it wait for that
+				for _, id := range fit {
+					delete(until, id)
+				}
+			}
 			continue
 		}
 		slices.SortStableFunc(can, func(a, b string) int { return until[a].Compare(until[b]) })
