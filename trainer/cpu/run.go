@@ -32,6 +32,7 @@ type run struct {
 	out    *trainer.Writer
 
 	objective objective
+	walks     walks
 	failures  travel.Failures // of tools, in training
 	reward    travel.Reward
 	pay       map[string]float64 // of milestones

@@ -91,7 +91,7 @@ func (r *run) open(step int64, round, p, g int) *rollout {
 		walk, labels = sandbox.Mix(seed, forMorePrompts), sandbox.Mix(seed, forTrainLabels, uint64(at), 1)
 		number = uint64(at*a.GroupSize+g) + 1<<40
 	}
-	q := r.data.prompts[nth(at, len(r.data.prompts), walk)]
+	q := r.data.prompts[r.walks.nth(at, len(r.data.prompts), walk)]
 	s := r.data.world.NewSession(q, compact.SessionConfig{
 		Episode: number, Labels: labels,
 		Failures: r.failures, Milestones: r.pay, Profile: travel.Profile(r.recipe.Reward.Profile),

@@ -129,7 +129,7 @@ func (r *run) traceLesson(steps int, seed uint64, report func(lessonPoint) error
 			out := make([]compact.Script, n)
 			for i := range out {
 				use := step*n + i
-				which, labels := nth(use, len(d.traces)+len(d.lessons), seed), sandbox.Mix(seed, uint64(use))
+				which, labels := r.walks.nth(use, len(d.traces)+len(d.lessons), seed), sandbox.Mix(seed, uint64(use))
 				switch budget := think(&r.recipe.Environment); {
 				case which < len(d.traces):
 					out[i] = d.world.WriteDeliberate(d.traces[which], labels, budget)
@@ -141,14 +141,6 @@ func (r *run) traceLesson(steps int, seed uint64, report func(lessonPoint) error
 		},
 		report: report,
 	}
-}
-
-// nth returns the i-th index of an endless walk through 0…n-1 in a new random
-// order at each pass. It depends on i alone, so a resumed run goes on where it
-// was.
-func nth(i, n int, seed uint64) int {
-	pass := uint64(i / n)
-	return compact.Rand(seed, forOrder, pass).Perm(n)[i%n]
 }
 
 // sftPoint writes the metrics of an SFT step, about 100 times in all.
