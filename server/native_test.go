@@ -59,9 +59,9 @@ func interpreter(t *testing.T, c emulator.Config) string {
 	return python
 }
 
-// patience bounds each wait. A wait ends as soon as what is waited for is
+// nativePatience bounds each wait. A wait ends as soon as what is waited for is
 // there; the bound is for machines that do much else.
-const patience = 4 * time.Minute
+const nativePatience = 4 * time.Minute
 
 // versions are what the emulator says is installed, by what it poses as.
 var versions = map[string]map[string]string{
@@ -140,7 +140,7 @@ func TestNativeRuns(t *testing.T) {
 	}
 	runs := make([]ablation.Run, len(natives))
 	for i, n := range natives {
-		runs[i] = p.wait(t, ids[i], patience)[0]
+		runs[i] = p.wait(t, ids[i], nativePatience)[0]
 		if run := runs[i]; run.State != ablation.Succeeded || run.Step != steps {
 			t.Errorf("%s: run %d %s at step %d: %s", n.name, run.ID, run.State, run.Step, run.Cause)
 		}
@@ -244,7 +244,7 @@ func TestNativeStopAndResume(t *testing.T) {
 		ids[i] = p.launch(t, n.study(t, steps, emulator.Config{Wait: gates[i], At: 2}))
 	}
 	for i, n := range list {
-		waitFor(t, patience, n.name+" to reach step 2", func() bool {
+		waitFor(t, nativePatience, n.name+" to reach step 2", func() bool {
 			return p.runs(t, ids[i])[0].Step == 2 && p.checkpoints(data, p.runs(t, ids[i])[0].ID) >= 2
 		})
 		if code := p.call(t, http.MethodPost, fmt.Sprintf("/api/v1/runs/%d/stop", p.runs(t, ids[i])[0].ID), "", nil); code >= 300 {
@@ -252,7 +252,7 @@ func TestNativeStopAndResume(t *testing.T) {
 		}
 	}
 	for i, n := range list {
-		run := p.wait(t, ids[i], patience)[0]
+		run := p.wait(t, ids[i], nativePatience)[0]
 		if run.State != ablation.Stopped {
 			t.Errorf("%s: stopped, it is %s: %s", n.name, run.State, run.Cause)
 		}
@@ -264,7 +264,7 @@ func TestNativeStopAndResume(t *testing.T) {
 		}
 	}
 	for i, n := range list {
-		run := p.wait(t, ids[i], patience)[0]
+		run := p.wait(t, ids[i], nativePatience)[0]
 		if run.State != ablation.Succeeded || run.Attempt != 2 || run.Step != steps {
 			t.Errorf("%s: resumed, it is %s at step %d in attempt %d: %s", n.name, run.State, run.Step, run.Attempt, run.Cause)
 		}
@@ -276,6 +276,12 @@ func TestNativeStopAndResume(t *testing.T) {
 		attempts, err := s.Attempts(t.Context(), ablation.RunID(i+1))
 		if err != nil || len(attempts) != 2 || attempts[1].FirstStep < 2 {
 			t.Errorf("%s: attempts %+v: %v", n.name, attempts, err)
+		}
+		for step := int64(1); step <= steps; step++ {
+			_, total, err := s.Trajectories(t.Context(), store.TrajectoryFilter{Runs: []ablation.RunID{ablation.RunID(i + 1)}, Phase: "rl", StepFrom: &step, StepTo: &step})
+			if err != nil || total != 4 {
+				t.Errorf("%s: %d rollouts at step %d, want 4: %v", n.name, total, step, err)
+			}
 		}
 	}
 }
@@ -335,7 +341,7 @@ func TestNativeFailures(t *testing.T) {
 	causes := make([]string, len(tests))
 	for i, tt := range tests {
 		var run ablation.Run
-		waitFor(t, patience, tt.on+" to fail by "+tt.fail, func() bool {
+		waitFor(t, nativePatience, tt.on+" to fail by "+tt.fail, func() bool {
 			run = p.runs(t, ids[i])[0]
 			ended := run.State.Terminal() && !strings.Contains(run.Cause, "tried again from the last checkpoint")
 			return ended || run.State == ablation.Queued && run.Attempt >= 1 || run.Attempt >= 2
@@ -377,16 +383,16 @@ func TestNativeWarnings(t *testing.T) {
 	rllm := p.launch(t, strings.Replace(native{}.named("rllm").study(t, 3, emulator.Config{}), "smoke: skip", "smoke: require", 1))
 	grad := p.launch(t, verl.study(t, 4, emulator.Config{Fail: "nan-grad"}))
 	pushed := p.launch(t, native{}.named("rllm").study(t, 4, emulator.Config{Fail: "nan-grad"}))
-	if run := p.wait(t, constant, patience)[0]; run.State != ablation.Failed || !strings.Contains(run.Cause, "smoke run did not pass") || run.Step != 0 {
+	if run := p.wait(t, constant, nativePatience)[0]; run.State != ablation.Failed || !strings.Contains(run.Cause, "smoke run did not pass") || run.Step != 0 {
 		t.Errorf("constant rewards: %s at step %d: %s", run.State, run.Step, run.Cause)
 	}
 	for _, id := range []ablation.StudyID{passing, rllm} {
-		if run := p.wait(t, id, patience)[0]; run.State != ablation.Succeeded || run.Step != 3 {
+		if run := p.wait(t, id, nativePatience)[0]; run.State != ablation.Succeeded || run.Step != 3 {
 			t.Errorf("after a smoke run that passes: %s at step %d: %s", run.State, run.Step, run.Cause)
 		}
 	}
 	for _, id := range []ablation.StudyID{grad, pushed} { // rLLM pushes no NaN: it comes from its log file
-		run := p.wait(t, id, patience)[0]
+		run := p.wait(t, id, nativePatience)[0]
 		if page := p.page(t, fmt.Sprintf("/runs/%d", run.ID)); !strings.Contains(page, "NaN") && !strings.Contains(page, "not finite") {
 			t.Errorf("study %d, gradients that are not finite: %s, and the page says nothing of them", id, run.State)
 		}
@@ -400,11 +406,11 @@ func TestNativeEmptyResume(t *testing.T) {
 	p := serve(t, data, "--cpu-slots", "2")
 	gate := filepath.Join(t.TempDir(), "go on")
 	id := p.launch(t, native{}.named("verl-0.8").study(t, 4, emulator.Config{Fail: "empty-resume", Wait: gate, At: 2}))
-	waitFor(t, patience, "step 2", func() bool { return p.runs(t, id)[0].Step == 2 && p.checkpoints(data, 1) >= 2 })
+	waitFor(t, nativePatience, "step 2", func() bool { return p.runs(t, id)[0].Step == 2 && p.checkpoints(data, 1) >= 2 })
 	p.call(t, http.MethodPost, "/api/v1/runs/1/stop", "", nil)
-	p.wait(t, id, patience)
+	p.wait(t, id, nativePatience)
 	p.call(t, http.MethodPost, "/api/v1/runs/1/resume", "", nil)
-	if run := p.wait(t, id, patience)[0]; run.State != ablation.Failed || run.Attempt != 2 || !strings.Contains(run.Cause, "without a new step") {
+	if run := p.wait(t, id, nativePatience)[0]; run.State != ablation.Failed || run.Attempt != 2 || !strings.Contains(run.Cause, "without a new step") {
 		t.Errorf("%s in attempt %d: %s", run.State, run.Attempt, run.Cause)
 	}
 }
@@ -419,17 +425,17 @@ func TestNativeServerAway(t *testing.T) {
 	n := native{}.named("rllm")
 	gate := filepath.Join(t.TempDir(), "go on")
 	id := p.launch(t, n.study(t, steps, emulator.Config{Wait: gate, At: 1}))
-	waitFor(t, patience, "step 1", func() bool { return p.runs(t, id)[0].Step == 1 })
+	waitFor(t, nativePatience, "step 1", func() bool { return p.runs(t, id)[0].Step == 1 })
 	p.kill()
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, patience, "the run to end without a server", func() bool {
+	waitFor(t, nativePatience, "the run to end without a server", func() bool {
 		events, _ := os.ReadFile(filepath.Join(data, "runs", "1", "1", "events.jsonl"))
 		return strings.Contains(string(events), `"kind":"done"`)
 	})
 	p = serve(t, data, "--cpu-slots", "1")
-	if run := p.wait(t, id, patience)[0]; run.State != ablation.Succeeded || run.Step != steps || run.Attempt != 1 {
+	if run := p.wait(t, id, nativePatience)[0]; run.State != ablation.Succeeded || run.Step != steps || run.Attempt != 1 {
 		t.Errorf("%s at step %d in attempt %d: %s", run.State, run.Step, run.Attempt, run.Cause)
 	}
 	p.stop(t)

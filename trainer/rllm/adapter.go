@@ -112,7 +112,7 @@ func (a Adapter) train(j native.Job) (native.Plan, error) {
 	settings := Settings(r, s)
 	secret := rand.Text()
 	server := New(Config{
-		Key: secret, Recipe: r, Steps: j.Steps, Estimator: valueOf(settings, "rllm.algorithm.adv_estimator"),
+		Key: secret, Recipe: r, Steps: j.Steps, Done: stepOf(j.Resume), Estimator: valueOf(settings, "rllm.algorithm.adv_estimator"),
 		ByStd: valueOf(settings, "rllm.algorithm.norm_adv_by_std_in_grpo") == "True", Eval: eval, Open: j.Env.Open, Record: j.Env.Record,
 		Overlong: overlongOf(&r, whole(valueOf(settings, "rllm.data.max_response_length"))),
 	})
@@ -202,6 +202,12 @@ func rows(path string) ([]Row, error) {
 		list = append(list, row)
 	}
 	return list, nil
+}
+
+// stepOf is the step of a checkpoint folder; 0 for none.
+func stepOf(path string) int64 {
+	_, digits, _ := strings.Cut(filepath.Base(path), "global_step_")
+	return int64(whole(digits))
 }
 
 // checkpoints lists the checkpoints of verl's layout that are complete: those

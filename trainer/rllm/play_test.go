@@ -132,6 +132,25 @@ func TestPlayedEpisodesGetTheirAdvantage(t *testing.T) {
 	}
 }
 
+// TestPlayAfterResume counts on from the checkpoint's step.
+func TestPlayAfterResume(t *testing.T) {
+	g := newGateway(t, "react", nil)
+	cfg := g.cfg
+	cfg.Done = stepOf("/x/checkpoints/global_step_6")
+	var got trainer.Trajectory
+	cfg.Record = func(x trainer.Trajectory) { got = x }
+	_, c := newClient(t, cfg)
+	for split, want := range map[string]int64{"train": 7, "eval": 6} {
+		if split == "eval" {
+			_, c = newClient(t, cfg) // before any rollout of training
+		}
+		c.ok(PlayPath, g.ask("0", split, "u:0", ""))
+		if got.Step != want {
+			t.Errorf("a rollout of %s after step 6 is for step %d, want %d", split, got.Step, want)
+		}
+	}
+}
+
 // TestPlayInfrastructure answers a model that is away with 503 and no reward.
 func TestPlayInfrastructure(t *testing.T) {
 	g := newGateway(t, "react", nil)

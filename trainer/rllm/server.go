@@ -32,6 +32,7 @@ type Config struct {
 	Key       string // the run's secret; every call must carry it
 	Recipe    ablation.Recipe
 	Steps     int64  // of RL, for rewards that change with progress; 0 = none
+	Done      int64  // steps that were trained before: the checkpoint's
 	Estimator string // rLLM's, for the advantages of a group
 	ByStd     bool   // they are divided by its standard deviation
 	Eval      []Row  // tasks of evaluation, in the order of the trainer's rows
@@ -105,6 +106,7 @@ func New(cfg Config) *Server {
 		player: endpoint.NewPlayer(cfg.Recipe, ablation.Endpoint{Temperature: -1, Retries: 3, TimeoutS: 1800}),
 	}
 	s.rollouts.init()
+	s.last, s.rollouts.now = cfg.Done, cfg.Done
 	for _, row := range cfg.Eval {
 		s.eval[row.Split+"\x00"+row.TaskID] = row
 	}
