@@ -11,8 +11,8 @@ import (
 func devices(in []gpu.Device) []web.Device {
 	out := make([]web.Device, len(in))
 	for i, d := range in {
-		if d.Kind == gpu.KindCPU && d.SampledAt.IsZero() {
-			d.Util = math.NaN() // nobody measures a slot alone
+		if d.Simulated || d.Kind == gpu.KindCPU && d.SampledAt.IsZero() {
+			d.Util = math.NaN() // nobody measures a slot alone, or what is not there
 		}
 		out[i] = web.Device{
 			ID: d.ID, Kind: d.Kind, Name: d.Name, MemoryMiB: int64(d.MemoryMiB), UsedMiB: int64(d.UsedMiB), Util: d.Util, PowerW: d.PowerW,

@@ -376,6 +376,8 @@ func deviceStrip(devices []Device) (cells []templates.DeviceView, note, sum stri
 		switch {
 		case d.MemoryMiB > 0 && d.Kind == "cpu" && d.UsedMiB == 0:
 			c.Facts = append(c.Facts, templates.Fact{Label: "memory", Value: fmt.Sprintf("%.0f", float64(d.MemoryMiB)/1024), Unit: "GiB shared"})
+		case d.Simulated:
+			c.Facts = append(c.Facts, templates.Fact{Label: "memory", Value: fmt.Sprintf("%.0f", float64(d.MemoryMiB)/1024), Unit: "GiB"})
 		case d.MemoryMiB > 0:
 			c.Facts = append(c.Facts, templates.Fact{Label: "memory", Value: fmt.Sprintf("%.1f", float64(d.UsedMiB)/1024), Unit: fmt.Sprintf("of %.0f GiB", float64(d.MemoryMiB)/1024)})
 		}

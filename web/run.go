@@ -388,7 +388,11 @@ func recipeValue(v any) string {
 func attemptRows(d runData, now time.Time) []templates.AttemptRow {
 	var rows []templates.AttemptRow
 	for _, a := range d.attempts {
-		kind, word := stateWord(ablation.Run{State: a.State})
+		state := a.State
+		if !state.Terminal() && a.Number == d.run.Attempt {
+			state = d.run.State // an attempt's own record knows its start and its end
+		}
+		kind, word := stateWord(ablation.Run{State: state})
 		row := templates.AttemptRow{
 			Number: fmt.Sprint(a.Number), Status: templates.Status{Kind: kind, Word: word}, Cause: visible(a.Cause), Device: visible(orDash(a.Device)), From: digits(a.FirstStep),
 			Started: ago(a.StartedAt, now), Exit: exitText(a), Lasted: "–", LogHref: fmt.Sprintf("/runs/%d?attempt=%d&log=%s#log", d.run.ID, a.Number, d.stream),

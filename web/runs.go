@@ -251,7 +251,10 @@ func endedRow(r ablation.Run, st ablation.StudyRecord, now time.Time) templates.
 		row.Took = hourMinutes(runTime(r, now))
 	}
 	if r.State != ablation.Succeeded {
-		row.Cause, _ = clip(firstLine(visible(r.Cause)), 160)
+		cause, cut := clip(firstLine(visible(r.Cause)), 160)
+		if row.Cause = cause; cut {
+			row.Cause += "…"
+		}
 		label := "Resume"
 		if r.State == ablation.Failed {
 			label = "Retry"
