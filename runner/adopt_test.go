@@ -106,6 +106,41 @@ func TestServerDiedBeforeTheTrainerStarted(t *testing.T) {
 	}
 }
 
+// A silence that was told is not told again by the next server, and its end is.
+func TestSilenceIsToldOnce(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	timing := runner.Timing{FirstLine: 300 * time.Millisecond, Stall: 300 * time.Millisecond}
+	g := newRig(t, data, rigOptions{timing: timing})
+	silent := g.launch(5, 1, "silent", 0)[0].ID
+	stalled := g.launch(10_000, 1, "ok", 10*time.Millisecond)[0].ID
+	g.waitStep(stalled, 6)
+	pid := g.attempt(stalled, 1).PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "two alerts", func() bool {
+		_, a := g.alerts(silent)["nothing-received"]
+		_, b := g.alerts(stalled)["stalled"]
+		return a && b
+	})
+	for range 2 {
+		g.stop()
+		g = newRig(t, data, rigOptions{timing: timing})
+		time.Sleep(time.Second)
+	}
+	for _, id := range []ablation.RunID{silent, stalled} {
+		all, err := g.store.Alerts(t.Context(), 0, id, 0)
+		if err != nil || len(all) != 1 {
+			t.Errorf("run %d has alerts %+v (%v), want one", id, all, err)
+		}
+	}
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "all clear", func() bool { _, ok := g.alerts(stalled)["writes-again"]; return ok })
+}
+
 // Without an exit record nobody knows how it ended: lost, and back when it
 // writes again.
 func TestLostAndBack(t *testing.T) {

@@ -307,21 +307,23 @@ const relearnBytes = 512 << 10
 // relearn teaches the watch and the detectors what they knew before the server
 // was started anew, from the end of what is stored.
 func (l *life) relearn(ctx context.Context, now time.Time) {
-	if l.attempt.Offset == 0 {
-		return
-	}
-	l.behind = true
-	events := eventsBefore(l.eventsPath(), l.attempt.Offset, relearnBytes)
-	l.watch.relearn(now, events, l.eventsPath())
-	for i := range events {
-		l.health.hear(&events[i]) // told before
-	}
 	told, err := l.r.store.Alerts(ctx, 0, l.run.ID, 100)
 	if err != nil {
-		return
+		l.r.log.Error("read alerts", "run", l.run.ID, "err", err)
+	}
+	if l.attempt.Offset > 0 {
+		l.behind = true
+		events := eventsBefore(l.eventsPath(), l.attempt.Offset, relearnBytes)
+		l.watch.relearn(now, events, l.eventsPath())
+		for i := range events {
+			l.health.hear(&events[i]) // told before
+		}
 	}
 	for _, a := range told {
 		l.health.told(a)
+	}
+	if len(told) > 0 && (told[0].Code == "stalled" || told[0].Code == "nothing-received") && told[0].At.After(l.attempt.StartedAt) {
+		l.watch.silent = "a silence that began before " + told[0].At.Local().Format(time.TimeOnly) // its newest alert: told already
 	}
 }
 
