@@ -42,7 +42,7 @@ func (r *Runner) Dump(ctx context.Context, id ablation.RunID) (string, error) {
 	if dumper != nil {
 		text, err := dumper.Dump(ctx, h)
 		if err != nil {
-			return text, fmt.Errorf("dump run %d: %w", id, err)
+			return text, fmt.Errorf("dump run %d: its node: %w", id, err)
 		}
 		return text, nil
 	}

@@ -18,13 +18,9 @@ const (
 	mostDumped  = 64 // processes, and threads of each
 )
 
-// askDump makes the shim of a cluster's job tell what the processes of its
-// attempt are doing. A shim that does not know it ignores it.
-const askDump = syscall.SIGWINCH
-
-// AskDump is the number of the signal by which a cluster's job is asked for a
-// [Dump].
-const AskDump = int(askDump)
+// AskDump is the signal by which the shim of a cluster's job is asked for a
+// [Dump]. One that does not know it ignores it.
+const AskDump = syscall.SIGWINCH
 
 // DumpName is the name of a dump's file.
 func DumpName(at time.Time) string { return "dump-" + at.Format("20060102-150405") + ".txt" }

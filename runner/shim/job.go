@@ -134,10 +134,12 @@ func (s *shim) inCluster(sig syscall.Signal) bool {
 			s.exit.Because, s.limited = BecauseTimeLimit, time.Now()
 			s.forward(syscall.SIGUSR1)
 		}
-	case askDump:
+	case AskDump:
 		s.startHelper("--dump", "--dir", s.dir)
+		s.passed(sig, 1)
 	case syscall.SIGQUIT:
 		_ = syscall.Kill(-s.handle.TrainerPID, syscall.SIGKILL)
+		s.passed(sig, 1)
 	default:
 		return false
 	}

@@ -116,7 +116,7 @@ func (s *shim) run() error {
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGCONT, syscall.SIGCHLD)
 
 	if s.inJob {
-		signal.Notify(s.signals, askDump)
+		signal.Notify(s.signals, AskDump)
 	}
 	started := time.Now()
 	oom := oomKills()

@@ -64,7 +64,7 @@ func jobOf(t *testing.T, dir string) string {
 // numbers.
 func testArray(t *testing.T) {
 	l := newLauncher(t, runner.SlurmSettings{Array: 8})
-	const loop = "echo $A $ALIDADE_NOT_SET; while :; do sleep 0.05; done"
+	const loop = "trap 'echo saved' USR1; echo $A $ALIDADE_NOT_SET; while :; do sleep 0.05; done"
 	hs := startAll(t, l, loop, loop, loop, loop, loop)
 	array, _, isArray := strings.Cut(jobOf(t, hs[0].Dir), "_")
 	seen := map[string]bool{}
@@ -116,6 +116,21 @@ func testArray(t *testing.T) {
 		}
 		return true
 	})
+	until(t, "the tasks to be up", func() bool { return stdout(up[0]) != "" && stdout(up[1]) != "" })
+	began := time.Now()
+	if err := other.Signal(t.Context(), up[0], syscall.SIGUSR1); err != nil {
+		t.Errorf("SIGUSR1: %v", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("a signal to a task took %s", took)
+	}
+	if text, err := other.Dump(t.Context(), up[1]); err != nil || !strings.Contains(text, "0 processes") {
+		t.Errorf("Dump of a task = %q, %v; want it answered, its processes carry no mark", text, err)
+	}
+	time.Sleep(6 * time.Second) // Slurm would send it again after 5 s
+	if got := strings.Count(stdout(up[0]), "saved"); got != 1 {
+		t.Errorf("the checkpoint signal came %d times, want once", got)
+	}
 	for _, h := range []runner.Handle{waiting[0], up[0]} {
 		if err := other.Signal(t.Context(), h, syscall.SIGTERM); err != nil {
 			t.Fatal(err)
@@ -146,11 +161,15 @@ func testArray(t *testing.T) {
 	}
 	for i, h := range hs {
 		ended(t, other, h)
-		text, _ := os.ReadFile(filepath.Join(h.Dir, shim.StdoutFile))
-		if s, err := shim.ReadHandle(h.Dir); err == nil && s.PID != 0 && string(text) != fmt.Sprintf("%d\n", i) {
-			t.Errorf("run %d wrote %q", i, text)
+		if s, err := shim.ReadHandle(h.Dir); err == nil && s.PID != 0 && !strings.HasPrefix(stdout(h), fmt.Sprintf("%d\n", i)) {
+			t.Errorf("run %d wrote %q", i, stdout(h))
 		}
 	}
+}
+
+func stdout(h runner.Handle) string {
+	text, _ := os.ReadFile(filepath.Join(h.Dir, shim.StdoutFile))
+	return string(text)
 }
 
 // wrap puts a program of its own name before one of Slurm's; real is its path.

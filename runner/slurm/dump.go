@@ -27,7 +27,7 @@ func (l *Launcher) Dump(ctx context.Context, h runner.Handle) (string, error) {
 		return "", fmt.Errorf("job %s has ended", rec.Job)
 	}
 	before := dumps(h.Dir)
-	if err := cancel(ctx, rec.Job, "--batch", fmt.Sprintf("--signal=%d", shim.AskDump)); err != nil {
+	if _, _, err := deliver(ctx, h, rec, shim.AskDump); err != nil {
 		return "", err
 	}
 	for {

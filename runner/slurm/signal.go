@@ -32,49 +32,69 @@ func (l *Launcher) Signal(ctx context.Context, h runner.Handle, sig syscall.Sign
 	case err != nil:
 		return cancel(ctx, rec.Job)
 	}
-	switch sig {
-	case syscall.SIGUSR1:
-		return l.checkpoint(ctx, h, rec)
-	case syscall.SIGKILL:
-		return l.kill(ctx, rec)
+	if sig == syscall.SIGKILL {
+		return l.kill(ctx, h, rec)
 	}
-	return cancel(ctx, rec.Job, "--batch", "--signal="+number(sig))
+	reached, known, err := deliver(ctx, h, rec, sig)
+	if err == nil && known && reached == 0 && sig == syscall.SIGUSR1 {
+		return runner.ErrUnhandled
+	}
+	return err
 }
 
 func number(sig syscall.Signal) string { return fmt.Sprint(int(sig)) }
 
-// checkpoint sends SIGUSR1 and waits until the shim says whom it reached.
-func (l *Launcher) checkpoint(ctx context.Context, h runner.Handle, rec record) error {
+// deliver sends a signal to a job's shim until that says that it has it, and
+// whom of the trainer's processes it reached; not known is a slow node or file
+// system. The shim's word is what counts: for a task of an array that has tasks
+// in the queue, Slurm delivers the signal, calls that a failure, and delivers it
+// again and again.
+func deliver(ctx context.Context, h runner.Handle, rec record, sig syscall.Signal) (reached int, known bool, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // ends a scancel that would send it again
 	path := filepath.Join(h.Dir, shim.SignalsFile)
 	before, _ := os.ReadFile(path)
-	if err := cancel(ctx, rec.Job, "--batch", "--signal="+number(syscall.SIGUSR1)); err != nil {
-		return err
-	}
-	for until := time.Now().Add(answerWithin); time.Now().Before(until); {
-		text, err := os.ReadFile(path)
-		if err == nil && len(text) > len(before) && strings.HasSuffix(string(text), "\n") {
-			for line := range strings.Lines(string(text[len(before):])) {
-				var p shim.Passed
-				if json.Unmarshal([]byte(line), &p) == nil && p.Signal == syscall.SIGUSR1.String() {
-					if p.Reached == 0 {
-						return runner.ErrUnhandled
-					}
-					return nil
-				}
-			}
-		}
+	sent := make(chan error, 1)
+	go func() { sent <- cancel(ctx, rec.Job, "--batch", "--signal="+number(sig)) }()
+	var until time.Time
+	for until.IsZero() || time.Now().Before(until) {
 		select {
+		case err = <-sent:
+			until = time.Now().Add(answerWithin)
+			if err != nil {
+				until = time.Now() // one more look
+			}
 		case <-ctx.Done():
-			return ctx.Err()
+			return 0, false, ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
+		if p, ok := passed(path, len(before), sig); ok {
+			return p.Reached, true, nil
+		}
+		if s, herr := shim.ReadHandle(h.Dir); herr == nil && !s.Left.IsZero() {
+			return 0, false, nil // it has ended meanwhile
+		}
 	}
-	return nil // a slow node, or a slow file system: it was sent
+	return 0, false, err
+}
+
+// passed finds what a shim has noted of a signal behind what was there before.
+func passed(path string, before int, sig syscall.Signal) (p shim.Passed, ok bool) {
+	text, err := os.ReadFile(path)
+	if err != nil || len(text) <= before {
+		return p, false
+	}
+	for line := range strings.Lines(string(text[before:])) {
+		if strings.HasSuffix(line, "\n") && json.Unmarshal([]byte(line), &p) == nil && p.Signal == sig.String() {
+			return p, true
+		}
+	}
+	return p, false
 }
 
 // kill asks the shim to kill the trainer, and after a while Slurm to kill the
 // job.
-func (l *Launcher) kill(ctx context.Context, rec record) error {
+func (l *Launcher) kill(ctx context.Context, h runner.Handle, rec record) error {
 	l.mu.Lock()
 	first, asked := l.killed[rec.Job]
 	if !asked {
@@ -85,7 +105,8 @@ func (l *Launcher) kill(ctx context.Context, rec record) error {
 	if time.Since(first) > killWithin {
 		return cancel(ctx, rec.Job)
 	}
-	return cancel(ctx, rec.Job, "--batch", "--signal="+number(syscall.SIGQUIT))
+	_, _, err := deliver(ctx, h, rec, syscall.SIGQUIT)
+	return err
 }
 
 // cancel runs scancel. A job that has ended or is unknown by now is no error.
