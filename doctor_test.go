@@ -61,3 +61,29 @@ func TestDoctorSaysTheFix(t *testing.T) {
 		}
 	}
 }
+
+// Without a driver, Python or Slurm nothing is broken: the doctor says what
+// each would be for and how to get it, and that runs go on CPU slots.
+func TestDoctorWithoutADriver(t *testing.T) {
+	if _, err := os.Stat("/proc/driver/nvidia/version"); err == nil {
+		t.Skip("this machine has NVIDIA's driver")
+	}
+	t.Setenv("PATH", t.TempDir())
+	out, err := diagnose(t, t.TempDir())
+	if err != nil {
+		t.Errorf("doctor = %v, want nothing that must be fixed:\n%s", err, out)
+	}
+	for _, want := range []string{
+		"note  driver       no NVIDIA driver is loaded", "works on CPU slots", "install NVIDIA's driver and reboot",
+		"GPUs         none: runs of the embedded trainer use CPU slots",
+		"python3 not found", "install it, or put the trainer's environment into PATH",
+		"sbatch not found", "install its client programs", "embedded runs at once", "GiB free", "127.0.0.1:0 is free",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("doctor does not say %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "FIX ") {
+		t.Errorf("something must be fixed:\n%s", out)
+	}
+}
