@@ -115,10 +115,16 @@ func (i Install) install(ctx context.Context, dir, python string) error {
 // checkVersion refuses a Python that is too old.
 func checkVersion(ctx context.Context, python string) error {
 	text, err := exec.CommandContext(ctx, python, "-c", "import sys; print('%d.%d' % sys.version_info[:2]); sys.exit(sys.version_info < (3, 11))").Output()
-	if err != nil {
-		return fmt.Errorf("%s is Python %s, must be %s or newer; name another one with --python", python, strings.TrimSpace(string(text)), minPython)
+	version := strings.TrimSpace(string(text))
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case version == "":
+		return fmt.Errorf("%s does not run: %w", python, err)
 	}
-	return nil
+	return fmt.Errorf("%s is Python %s, must be %s or newer; name another one with --python", python, version, minPython)
 }
 
 // step runs one command, its output going to ours.
