@@ -150,21 +150,41 @@ func TestNativeRuns(t *testing.T) {
 			t.Errorf("%s: the run's page does not say that it is emulated", n.name)
 		}
 	}
-	first := p.trajectories(t, runs[0].ID)
-	if len(first) == 0 {
-		t.Fatal("the first run has no trajectories")
-	}
-	page := p.page(t, fmt.Sprintf("/runs/%d/trajectories/%s", runs[0].ID, first[0]))
-	for _, want := range []string{"SearchCity", "Cleveland"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the inspector does not show %q", want)
-		}
+	for i, n := range natives {
+		p.inspected(t, n, runs[i].ID)
 	}
 	p.stop(t)
 	s := openStore(t, data)
 	defer func() { _ = s.Close() }()
 	for i, n := range natives {
 		nativeStored(t, s, n, runs[i].ID, steps)
+	}
+}
+
+// inspected looks at a rollout in the inspector: its turns, and the way to the
+// other rollouts of its group.
+func (p *process) inspected(t *testing.T, n native, run ablation.RunID) {
+	t.Helper()
+	ids := p.trajectories(t, run)
+	if len(ids) == 0 {
+		t.Errorf("%s: no rollouts are listed", n.name)
+		return
+	}
+	page := p.page(t, fmt.Sprintf("/runs/%d/trajectories/%s", run, ids[0]))
+	for _, want := range []string{"SearchCity", "Cleveland"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%s: the inspector does not show %q of rollout %s", n.name, want, ids[0])
+		}
+	}
+	group := ids[0][:strings.LastIndexByte(ids[0], '-')+1] // ids are group-rollout
+	siblings := 0
+	for _, id := range ids[1:] {
+		if strings.HasPrefix(id, group) && strings.Contains(page, id) {
+			siblings++
+		}
+	}
+	if siblings != 1 {
+		t.Errorf("%s: the inspector of %s leads to %d other rollouts of its group, want 1", n.name, ids[0], siblings)
 	}
 }
 

@@ -122,7 +122,7 @@ func (a Adapter) train(j native.Job) (native.Plan, error) {
 		Env: []string{
 			KeyEnv + "=" + secret, "VERL_FILE_LOGGER_PATH=" + s.Paths.JSONL, "TENSORBOARD_DIR=" + s.Paths.Events,
 			"RAY_DEDUP_LOGS=0", "HYDRA_FULL_ERROR=1", "VERL_LOGGING_LEVEL=INFO", "TOKENIZERS_PARALLELISM=true", "RLLM_HOME=" + in("home"),
-			"WANDB_MODE=offline",
+			"WANDB_MODE=offline", "NO_PROXY=127.0.0.1,localhost",
 		},
 		Unset:    []string{"RAY_ADDRESS", URLEnv, KeyEnv, "WANDB_API_KEY"},
 		Resolved: settings,
