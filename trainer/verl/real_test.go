@@ -211,10 +211,12 @@ func TestRealAgentLoop(t *testing.T) {
 						overrides = append(overrides, o)
 					}
 				}
-				if p.Line == Line06 {
+				path := path
+				if p.Line == Line06 { // it wants names that transformers 5 has dropped
+					if path = os.Getenv("ALIDADE_VERL_PATH_06"); path == "" {
+						t.Skip("needs ALIDADE_VERL_PATH_06, the same with transformers 4")
+					}
 					t.Setenv("V06", "1")
-				} else {
-					os.Unsetenv("V06")
 				}
 				text := "import sys; sys.argv[1:] = [" + pyText(shims) + ", " + pyText(filepath.Join(dir, p.Version, "verl", "trainer", "config")) + ", " + pyText(mustJSON(t, overrides)) + "]\n" + string(script)
 				var got struct {

@@ -1,6 +1,6 @@
 
 
-from verl.experimental.reward_loop.reward_manager.dapo import DAPORewardManager  # noqa: E402
+from verl.experimental.reward_loop.reward_manager.dapo import DAPORewardManager
 
 
 class AlidadeRewardManager(DAPORewardManager):

@@ -10,12 +10,9 @@ import numpy as np
 import torch
 import transformers
 
-# Names that later releases of transformers dropped, and engines that are not here.
-sys.modules["transformers"].__dict__["AutoModelForVision2Seq"] = transformers.AutoModelForImageTextToText
-
-from hydra import compose, initialize_config_dir  # noqa: E402
-from omegaconf import OmegaConf  # noqa: E402
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: E402
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 shims, config_dir, overrides = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 
