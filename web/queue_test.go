@@ -247,6 +247,26 @@ func TestQueueBanners(t *testing.T) {
 	}
 }
 
+// A study that someone else has paused, from another tab or a program, stands
+// on the page of runs with the way to let it go on; the queue's pause too,
+// whatever reason was given.
+func TestPausedElsewhere(t *testing.T) {
+	s := openStore(t)
+	fillStudies(t, s, time.Now())
+	q := &fakeQueue{store: s}
+	srv, _ := newTestSite(t, s, func(c *Config) { c.Queue = q })
+	if err := s.SetStudyPaused(t.Context(), 2, true); err != nil {
+		t.Fatal(err)
+	}
+	q.status = QueueStatus{Paused: true, ByPerson: true, Reason: "the cluster is being moved"}
+	_, body, _ := get(t, srv.URL+"/runs")
+	for _, want := range []string{"Study S-2 is paused: 3 runs wait", `action="/studies/2/resume"`, "The cluster is being moved", `action="/queue/resume"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q on the page of runs", want)
+		}
+	}
+}
+
 func TestQueueReadOnly(t *testing.T) {
 	s := openStore(t)
 	fillStudies(t, s, time.Now())

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"alidade/ablation"
 )
 
 func TestDeviceText(t *testing.T) {
@@ -20,6 +23,27 @@ func TestDeviceText(t *testing.T) {
 
 // TestBudgetSaidOnce: a failed budget is one line in the plan's head, which a
 // link to the check leads to, and minimum nights are whole numbers.
+// An alert about a stretch of steps leads to their curves and to their rollouts.
+func TestAlertLinks(t *testing.T) {
+	at := time.Now()
+	for _, tt := range []struct {
+		a    ablation.Alert
+		want []string
+	}{
+		{ablation.Alert{Run: 3, Code: "nan", Step: 7}, []string{"/runs/3", "/trajectories?run=3&from=7&to=7"}},
+		{ablation.Alert{Run: 3, Code: "entropy-low", Step: 20, Since: 11}, []string{"/runs/3", "/runs/3?zoom=11-20#live", "/trajectories?run=3&from=11&to=20"}},
+		{ablation.Alert{Run: 3, Code: "nothing-received"}, []string{"/runs/3"}},
+	} {
+		var got []string
+		for _, l := range alertView(tt.a, at).Links {
+			got = append(got, l.Href)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s leads to %q, want %q", tt.a.Code, got, tt.want)
+		}
+	}
+}
+
 func TestBudgetSaidOnce(t *testing.T) {
 	tr := sampleTrajectory(40, 1, 6)
 	for i := range tr.Turns {

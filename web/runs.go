@@ -107,7 +107,7 @@ func runsView(d runsData, acts bool, now time.Time) templates.RunsView {
 	n := len(d.queue.list)
 	v := templates.RunsView{
 		Title: "Nothing runs", Lede: "Larger priority starts first, then the run that waits longer, unless you move it. A start is an estimate from earlier runs of the same arm or study.",
-		Banner:      queueAlert(d.queue.status, n),
+		Banner:      append(queueAlert(d.queue.status, n), pausedStudies(d, acts)...),
 		RunningNote: plural(len(d.live), "run", "runs"), QueueNote: plural(n, "run", "runs") + ", next first",
 		EndedNote: "newest first",
 	}
@@ -152,6 +152,38 @@ func runsView(d runsData, acts bool, now time.Time) templates.RunsView {
 		v.EndedNote = fmt.Sprintf("the newest %d of %s", len(d.ended), digits(int64(d.ends)))
 	}
 	return v
+}
+
+// mostPaused is how many paused studies the page names.
+const mostPaused = 3
+
+// pausedStudies are the studies whose waiting runs are kept back, whoever
+// paused them, each with the way to let it go on.
+func pausedStudies(d runsData, acts bool) []templates.AlertView {
+	waiting := map[ablation.StudyID]int{}
+	var order []ablation.StudyID
+	for i := range d.queue.list {
+		id := d.queue.list[i].Study
+		if d.studies[id].Paused {
+			if waiting[id]++; waiting[id] == 1 {
+				order = append(order, id)
+			}
+		}
+	}
+	var views []templates.AlertView
+	for _, id := range order[:min(len(order), mostPaused)] {
+		at := func(act string) string { return fmt.Sprintf("/studies/%d/%s", id, act) }
+		a := templates.AlertView{Level: "warn", Title: fmt.Sprintf("Study %s is paused: %s", studyNumber(id), plural(waiting[id], "run waits", "runs wait")), Text: question(d.studies[id].Study),
+			Links: []templates.Link{{Label: "Open the study", Href: fmt.Sprintf("/studies/%d", id)}}}
+		if acts {
+			a.Actions = []templates.ActionView{{Label: "Resume the study", Name: fmt.Sprintf("Resume study %d", id), Post: at("resume"), Toast: "Resumed: waiting runs start as devices get free", Undo: at("pause"), Small: true}}
+		}
+		views = append(views, a)
+	}
+	if more := len(order) - len(views); more > 0 {
+		views[len(views)-1].Text += fmt.Sprintf(" %s more are paused too.", plural(more, "study", "studies"))
+	}
+	return views
 }
 
 // runName is a run's study, arm and seed in words.
