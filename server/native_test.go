@@ -402,6 +402,7 @@ func TestNativeWarnings(t *testing.T) {
 	passing := p.launch(t, strings.Replace(verl.study(t, 3, emulator.Config{}), "smoke: skip", "smoke: require", 1))
 	rllm := p.launch(t, strings.Replace(native{}.named("rllm").study(t, 3, emulator.Config{}), "smoke: skip", "smoke: require", 1))
 	grad := p.launch(t, verl.study(t, 4, emulator.Config{Fail: "nan-grad"}))
+	noise := p.launch(t, verl.study(t, 3, emulator.Config{Fail: "tool-noise"}))
 	pushed := p.launch(t, native{}.named("rllm").study(t, 4, emulator.Config{Fail: "nan-grad"}))
 	if run := p.wait(t, constant, nativePatience)[0]; run.State != ablation.Failed || !strings.Contains(run.Cause, "smoke run did not pass") || run.Step != 0 {
 		t.Errorf("constant rewards: %s at step %d: %s", run.State, run.Step, run.Cause)
@@ -410,6 +411,10 @@ func TestNativeWarnings(t *testing.T) {
 		if run := p.wait(t, id, nativePatience)[0]; run.State != ablation.Succeeded || run.Step != 3 {
 			t.Errorf("after a smoke run that passes: %s at step %d: %s", run.State, run.Step, run.Cause)
 		}
+	}
+	noisy := p.wait(t, noise, nativePatience)[0]
+	if page := p.page(t, fmt.Sprintf("/runs/%d", noisy.ID)); noisy.State != ablation.Succeeded || !strings.Contains(page, "tool calls could not be decoded") {
+		t.Errorf("tool calls that cannot be decoded: %s, and the page says nothing of them: %s", noisy.State, noisy.Cause)
 	}
 	for _, id := range []ablation.StudyID{grad, pushed} { // rLLM pushes no NaN: it comes from its log file
 		run := p.wait(t, id, nativePatience)[0]
@@ -462,4 +467,27 @@ func TestNativeServerAway(t *testing.T) {
 	s := openStore(t, data)
 	defer func() { _ = s.Close() }()
 	nativeStored(t, s, n, 1, steps)
+}
+
+// TestNativeLostRollout: what the trainer's engine does wrong is no reward of
+// 0. The rollout is left out, and its share is told.
+func TestNativeLostRollout(t *testing.T) {
+	data := t.TempDir()
+	p := serve(t, data, "--cpu-slots", "1")
+	id := p.launch(t, native{}.named("rllm").study(t, 3, emulator.Config{Fail: "lost-rollout", At: 2}))
+	if run := p.wait(t, id, nativePatience)[0]; run.State != ablation.Succeeded || run.Step != 3 {
+		t.Errorf("%s at step %d: %s", run.State, run.Step, run.Cause)
+	}
+	p.stop(t)
+	s := openStore(t, data)
+	defer func() { _ = s.Close() }()
+	at := int64(2)
+	heads, total, err := s.Trajectories(t.Context(), store.TrajectoryFilter{Runs: []ablation.RunID{1}, Phase: "rl", StepFrom: &at, StepTo: &at})
+	if err != nil || total != 2 {
+		t.Errorf("%d rollouts at the step that lost two of four, want 2: %+v, %v", total, heads, err)
+	}
+	series, err := s.Series(t.Context(), store.SeriesQuery{Runs: []ablation.RunID{1}, Metrics: []string{"rollout/invalid"}})
+	if err != nil || len(series) != 1 || len(series[0].Points) != 3 || series[0].Points[1].Value != 0.5 || series[0].Points[0].Value != 0 {
+		t.Errorf("the share of lost rollouts: %+v, %v", series, err)
+	}
 }

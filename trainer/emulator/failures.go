@@ -77,6 +77,8 @@ var failures = map[string]failure{
 	"nan-grad":      {},
 	"nan-score":     {},
 	"constant":      {},
+	"tool-noise":    {}, // calls that cannot be decoded, and training goes on
+	"lost-rollout":  {}, // rLLM: the engine is away for some rollouts of a step
 	"tools":         {exit: 1, lines: traceback("RuntimeError: Error when executing tool: connection refused")},
 }
 
@@ -94,7 +96,7 @@ func (p *process) fails(step int64, smoke bool) (code int, now bool) {
 		return 0, false
 	}
 	switch p.cfg.Fail {
-	case "nan-grad", "nan-score", "constant", "empty-resume": // change what is written
+	case "nan-grad", "nan-score", "constant", "empty-resume", "tool-noise", "lost-rollout": // change what is written
 		return 0, false
 	case "hang":
 		time.Sleep(time.Hour)

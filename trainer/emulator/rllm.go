@@ -195,6 +195,10 @@ func (r *rllmRun) chat(w http.ResponseWriter, q *http.Request) {
 	for _, c := range uid {
 		sum += int(c)
 	}
+	if r.p.cfg.Fail == "lost-rollout" && strings.HasPrefix(uid, fmt.Sprintf("t-%d-", r.p.cfg.At)) && strings.HasSuffix(uid, ":0") {
+		http.Error(w, "EngineDeadError", http.StatusInternalServerError)
+		return
+	}
 	p := policy{react: len(body.Tools) == 0, good: sum%2 == 0 && r.p.cfg.Fail != "constant"}
 	text, c := p.turn(turn)
 	message := map[string]any{"role": "assistant", "content": text}
@@ -258,25 +262,58 @@ func (r *rllmRun) sample(rows []json.RawMessage, n int, step int64, val bool) (e
 		sum := 0.0
 		for k := range n {
 			uid := fmt.Sprintf("%s:%d", prompt, k)
-			var a answered
-			ask := map[string]any{"task": row, "base_url": r.gateway + "/sessions/" + uid + "/v1", "model": r.set["model.name"], "session_uid": uid, "validate": val}
-			if err := r.post("/play", ask, &a); err != nil {
-				return nil, nil, err
+			a, err := r.rollout(row, uid, val)
+			if err != nil { // left out, and no reward of 0
+				episodes = append(episodes, r.episode(row, uid, step, answered{Termination: "error"}, false))
+				continue
 			}
-			r.p.printf("\x1b[33m[%s] Rollout completed. Rewards: [travel: %.1f], Termination: TerminationReason.ENV_DONE\x1b[0m\n", uid, a.Reward)
-			episodes = append(episodes, map[string]any{
-				"session_id": r.session, "session_type": "training", "step": step, "episode_id": uid, "task": row, "termination_reason": a.Termination,
-				"is_correct": a.Correct, "metrics": a.Metrics, "metadata": map[string]any{}, "artifacts": map[string]any{},
-				"trajectories": []any{map[string]any{"uid": uid, "name": "travel", "reward": a.Reward, "steps": []any{
-					map[string]any{"id": "1", "input": nil, "output": nil, "action": nil, "reward": a.Reward, "done": true, "metadata": map[string]any{"model_response": "emulated"}},
-				}}},
-			})
+			episodes = append(episodes, r.episode(row, uid, step, a, true))
 			members = append(members, map[string]any{"episode_id": uid})
 			sum += a.Reward
 		}
-		groups = append(groups, map[string]any{"session_id": r.session, "step": step, "group_id": prompt + ":travel", "num_trajectories": n, "avg_reward": sum / float64(max(1, n)), "metadata": members})
+		groups = append(groups, map[string]any{"session_id": r.session, "step": step, "group_id": prompt + ":travel", "num_trajectories": len(members), "avg_reward": sum / float64(max(1, len(members))), "metadata": members})
 	}
 	return episodes, groups, nil
+}
+
+// rollout asks for one episode, three times if need be, as rLLM's engine does
+// with raise_on_error off.
+func (r *rllmRun) rollout(row json.RawMessage, uid string, val bool) (a answered, err error) {
+	ask := map[string]any{"task": row, "base_url": r.gateway + "/sessions/" + uid + "/v1", "model": r.set["model.name"], "session_uid": uid, "validate": val}
+	for try := 1; try <= 3; try++ {
+		if err = r.post("/play", ask, &a); err == nil {
+			r.p.printf("\x1b[33m[%s] Rollout completed. Rewards: [travel: %.1f], Termination: TerminationReason.ENV_DONE\x1b[0m\n", uid, a.Reward)
+			return a, nil
+		}
+		fmt.Fprintf(r.p.err, "[%s] Attempt %d/3 failed: %v\n", uid, try, err)
+	}
+	return a, err
+}
+
+// episode is a rollout as the logger writes it; one that failed has no
+// trajectory.
+func (r *rllmRun) episode(row json.RawMessage, uid string, step int64, a answered, whole bool) map[string]any {
+	paths := []any{}
+	if whole {
+		paths = append(paths, map[string]any{"uid": uid, "name": "travel", "reward": a.Reward, "steps": []any{
+			map[string]any{"id": "1", "input": nil, "output": nil, "action": nil, "reward": a.Reward, "done": true, "metadata": map[string]any{"model_response": "emulated"}},
+		}})
+	}
+	return map[string]any{
+		"session_id": r.session, "session_type": "training", "step": step, "episode_id": uid, "task": row, "termination_reason": a.Termination,
+		"is_correct": a.Correct, "metrics": a.Metrics, "metadata": map[string]any{}, "artifacts": map[string]any{}, "trajectories": paths,
+	}
+}
+
+// rewardOf is the reward of an episode that has one.
+func rewardOf(e map[string]any) (x float64, ok bool) {
+	paths, _ := e["trajectories"].([]any)
+	if len(paths) == 0 {
+		return 0, false
+	}
+	path, _ := paths[0].(map[string]any)
+	x, ok = path["reward"].(float64)
+	return x, ok
 }
 
 func (r *rllmRun) whole(key string, standard int) int {
@@ -309,15 +346,16 @@ func (r *rllmRun) step(step int64) error {
 			}
 		}
 	}
-	lo, hi, sum := math.Inf(1), math.Inf(-1), 0.0
+	lo, hi, sum, n := math.Inf(1), math.Inf(-1), 0.0, 0.0
 	for _, e := range episodes {
-		x := e["trajectories"].([]any)[0].(map[string]any)["reward"].(float64) // as sample wrote it
-		lo, hi, sum = min(lo, x), max(hi, x), sum+x
+		if x, ok := rewardOf(e); ok {
+			lo, hi, sum, n = min(lo, x), max(hi, x), sum+x, n+1
+		}
 	}
 	values := map[string]float64{
-		"reward/travel/mean": sum / float64(max(1, len(episodes))), "reward/travel/max": hi, "reward/travel/min": lo,
+		"reward/travel/mean": sum / max(1, n), "reward/travel/max": hi, "reward/travel/min": lo,
 		"actor/entropy": 0.5 / math.Sqrt(float64(step)), "actor/grad_norm": 0.2, "actor/pg_loss": -0.01, "training/global_step": float64(step),
-		"batch/travel/fractions/effective": 1, "batch/termination_reason/error": 0, "time/step": float64(r.p.cfg.StepMS) / 1000,
+		"batch/travel/fractions/effective": 1, "batch/termination_reason/error": 1 - n/float64(max(1, len(episodes))), "time/step": float64(r.p.cfg.StepMS) / 1000,
 	}
 	if r.p.is("nan-grad", step, r.smoke) {
 		values["actor/grad_norm"] = math.NaN()

@@ -286,7 +286,7 @@ func (v *verlRun) step(step int64) error {
 	if err != nil {
 		return err
 	}
-	if v.p.cfg.Fail == "tools" && step >= v.p.cfg.At {
+	if (v.p.cfg.Fail == "tools" || v.p.cfg.Fail == "tool-noise") && step >= v.p.cfg.At {
 		for range 60 {
 			fmt.Fprintln(v.p.err, "(AgentLoopWorker pid=41500) ERROR:2026-11-29 22:10:00,001:Failed to decode tool call: Expecting value: line 1 column 1 (char 0)")
 		}
