@@ -113,8 +113,7 @@ func (g *rig) settled(t *testing.T, want map[ablation.RunID]ablation.State, step
 	deadline := time.Now().Add(patience)
 	for id, state := range want {
 		for g.run(t, id).State != state {
-			if time.Now().After(deadline) {
-				run := g.run(t, id)
+			if run := g.run(t, id); time.Now().After(deadline) || run.State == ablation.Succeeded && run.State != state {
 				t.Fatalf("run %d is %s (%s) in attempt %d at step %d, want %s", id, run.State, run.Cause, run.Attempt, run.Step, state)
 			}
 			time.Sleep(50 * time.Millisecond)
@@ -134,9 +133,10 @@ func (g *rig) settled(t *testing.T, want map[ablation.RunID]ablation.State, step
 			}
 		}
 	}
-	if out, err := exec.Command("squeue", "--me", "--noheader", "--format=%i %T").Output(); err != nil || len(strings.TrimSpace(string(out))) > 0 {
-		t.Errorf("jobs left in the queue: %s, %v", out, err)
-	}
+	until(t, "an empty queue", func() bool {
+		out, err := exec.Command("squeue", "--me", "--noheader", "--format=%i %T").Output()
+		return err == nil && len(strings.TrimSpace(string(out))) == 0
+	})
 }
 
 // Twelve runs, half of them cancelled: some while they train, some while they
@@ -149,10 +149,11 @@ func TestStudy(t *testing.T) {
 }
 
 func testStudy(t *testing.T, array int) {
+	const steps = 160 // 8 s and more: the first must not end before they are stopped
 	data := t.TempDir()
 	settings := runner.SlurmSettings{MostJobs: 8, GPUs: "none", Array: array}
 	g := newRig(t, data, settings)
-	ids := g.launch(t, commands(t, "twelve", 12, 60, "50"))
+	ids := g.launch(t, commands(t, "twelve", 12, steps, "50"))
 	until(t, "four running", func() bool {
 		running := 0
 		for _, id := range ids {
@@ -171,9 +172,9 @@ func testStudy(t *testing.T, array int) {
 	}
 	g.stop()
 	g = newRig(t, data, settings)
-	want, steps := make(map[ablation.RunID]ablation.State), make(map[ablation.RunID]int)
+	want, each := make(map[ablation.RunID]ablation.State), make(map[ablation.RunID]int)
 	for i, id := range ids {
-		want[id], steps[id] = ablation.Succeeded, 60
+		want[id], each[id] = ablation.Succeeded, steps
 		if i%2 == 0 {
 			want[id] = ablation.Stopped
 			if err := g.runner.Stop(t.Context(), id); err != nil {
@@ -181,7 +182,7 @@ func testStudy(t *testing.T, array int) {
 			}
 		}
 	}
-	g.settled(t, want, steps, 2*time.Minute)
+	g.settled(t, want, each, 2*time.Minute)
 	for _, id := range ids {
 		if run := g.run(t, id); run.Attempt > 1 {
 			t.Errorf("run %d has %d attempts, want one at most", id, run.Attempt)
