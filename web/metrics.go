@@ -58,6 +58,8 @@ var metricTable = map[string]metricInfo{
 	"speed/sample_tokens_per_s": {Label: "Sampling speed", Unit: "tokens/s", Zero: true, Digits: 0},
 	"speed/train_tokens_per_s":  {Label: "Training speed", Unit: "tokens/s", Zero: true, Digits: 0},
 	"time/step_s":               {Label: "Time a step", Unit: "s", Zero: true, Digits: 2, Lower: true},
+	"pretrain/loss":             {Label: "Pre-training loss", Unit: "nats a token", Digits: 3, Lower: true},
+	"pretrain/tokens_per_s":     {Label: "Pre-training speed", Unit: "tokens/s", Zero: true, Digits: 0},
 	"sft/loss":                  {Label: "SFT loss", Unit: "nats a token", Digits: 3, Lower: true},
 	"sft/lr":                    {Label: "SFT learning rate", Zero: true, Digits: 6},
 	"sft/tokens_per_s":          {Label: "SFT speed", Unit: "tokens/s", Zero: true, Digits: 0},

@@ -125,12 +125,30 @@ func (r *run) baseModel(ctx context.Context) (stage, error) {
 		if err := r.phase("pretrain", c.RecallSteps+c.StrollSteps, false); err != nil {
 			return nil, err
 		}
-		m, err := Pretrain(ctx, c, nil)
+		m, err := Pretrain(ctx, c, r.pretrainReport(c))
 		if err != nil {
 			return nil, err
 		}
 		return nil, nn.SaveCheckpoint(filepath.Join(dir, policyFile), m, nil, nil)
 	})
+}
+
+// pretrainReport writes the learning curve of a base made in the run, about
+// 100 points over both of its phases: making one takes minutes, and a trainer
+// that says nothing for so long looks stalled.
+func (r *run) pretrainReport(c PretrainConfig) func(phase string, p lessonPoint) error {
+	total := c.RecallSteps + c.StrollSteps
+	every := max(1, total/100)
+	return func(phase string, p lessonPoint) error {
+		step := p.Step
+		if phase == "stroll" {
+			step += c.RecallSteps
+		}
+		if step%every != 0 && step != 1 && step != total {
+			return nil
+		}
+		return r.out.Points(int64(step), map[string]float64{"pretrain/loss": p.Loss, "pretrain/lr": p.LR, "pretrain/tokens_per_s": p.Rate})
+	}
 }
 
 const (

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"alidade/sandbox/travel/compact"
+	"alidade/trainer"
 	"alidade/trainer/cpu/nn"
 )
 
@@ -142,5 +144,49 @@ func TestPretrainingLearnsToLookUp(t *testing.T) {
 	}
 	if err := WriteBase(context.Background(), "base.txt", c, nil); err == nil {
 		t.Error("an unknown file type was accepted")
+	}
+}
+
+// A base made in the run takes minutes. Its curve is written all the time, so
+// that the runner does not call the trainer stalled.
+func TestPretrainingIsReported(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.jsonl")
+	out, err := trainer.NewWriter(path, trainer.WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := DefaultPretrain("xl")
+	say := (&run{out: out}).pretrainReport(c)
+	for _, phase := range []struct {
+		name  string
+		steps int
+	}{{"recall", c.RecallSteps}, {"stroll", c.StrollSteps}} {
+		for i := range phase.steps {
+			if err := say(phase.name, lessonPoint{Step: i + 1, Loss: 1, LR: 1, Rate: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	total, last, n := int64(c.RecallSteps+c.StrollSteps), int64(0), 0
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(src) {
+		var e trainer.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		n++
+		if gap := e.Points.Step - last; gap < 1 || gap > total/50 {
+			t.Errorf("step %d follows step %d", e.Points.Step, last)
+		}
+		last = e.Points.Step
+	}
+	if last != total || n > 110 {
+		t.Errorf("%d points, the last at step %d, want about 100 up to step %d", n, last, total)
 	}
 }
