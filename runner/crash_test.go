@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -38,10 +39,10 @@ func TestServerIsKilled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	var slowest time.Duration
+	var starts []time.Duration
 	for i := range kills {
 		took, kill := startServer(t, data)
-		slowest = max(slowest, took)
+		starts = append(starts, took)
 		if i == 0 {
 			until(t, "all trainers", func() bool { return started(data, runs) == len(runs) })
 		}
@@ -62,9 +63,11 @@ func TestServerIsKilled(t *testing.T) {
 	}
 	t.Log("the same again, from a database made anew from the folders")
 	compareRuns(t, data, runs, modes, want)
-	t.Logf("slowest start of a server, to its runner running: %s", slowest)
-	if slowest > 2*time.Second {
-		t.Errorf("a server took %s to start, want under 2 s", slowest)
+	slices.Sort(starts)
+	median, slowest := starts[len(starts)/2], starts[len(starts)-1]
+	t.Logf("%d starts of a server, to its runner running: %s in the median, %s the slowest", len(starts), median, slowest)
+	if median > 2*time.Second || slowest > 5*time.Second { // one may meet a machine that is busy with something else
+		t.Errorf("a server took %s to start, %s in the median; want under 2 s", slowest, median)
 	}
 }
 
