@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -75,6 +76,28 @@ func TestReasons(t *testing.T) {
 	} {
 		if got := inWords(reason); got != want {
 			t.Errorf("inWords(%q) = %q, want %q", reason, got, want)
+		}
+	}
+}
+
+// How large an array may be, and which refusals mean the array and not the
+// runs: after a lost answer nothing is submitted again.
+func TestArrayLimits(t *testing.T) {
+	if n := maxArraySize("Configuration data as of 2026\nMaxArraySize            = 1001\nMaxJobCount = 10000\n"); n != 1001 {
+		t.Errorf("MaxArraySize = %d, want 1001", n)
+	}
+	if n := maxArraySize("MaxJobCount = 10000\n"); n != 0 {
+		t.Errorf("without the line: %d, want 0", n)
+	}
+	for text, want := range map[string]bool{
+		"sbatch: error: Batch job submission failed: Invalid job array specification":                                    true,
+		"sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size)": true,
+		"sbatch: error: Batch job submission failed: Socket timed out on send/recv operation":                            false,
+		"sbatch: no answer: ":                           false,
+		"sbatch: error: invalid partition specified: x": false,
+	} {
+		if refusesArrays(errors.New(text)) != want {
+			t.Errorf("refusesArrays(%q) = %v", text, !want)
 		}
 	}
 }
