@@ -73,6 +73,13 @@ async def main():
             _agent_loop_registry[one.name] = one
     policy = Policy()
     extra = {"dataset_cls": None, "data_config": Wrap(config.data)} if "V06" not in os.environ else {}
+    try:  # from 0.8 on the worker loads the tools and hands them over
+        from types import SimpleNamespace
+        from verl.tools.tool_registry import load_all_tools
+        turns = config.actor_rollout_ref.rollout.multi_turn
+        extra["tools"] = SimpleNamespace(tools=load_all_tools(turns.tool_config_path, turns.function_tool_path))
+    except ImportError:
+        pass
     loop = hydra.utils.instantiate(config=_agent_loop_registry[name], trainer_config=Wrap(config), server_manager=policy, tokenizer=tok, processor=None, **extra)
     kwargs_tools = {t: {"create_kwargs": {"task_id": "0", "split": "train"}} for t in ("SearchCity", "SearchFlight")}
     info = {"task_id": "0", "split": "train", "index": 0, "tools_kwargs": kwargs_tools}
