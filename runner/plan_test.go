@@ -3,6 +3,7 @@ package runner
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -104,13 +105,21 @@ func TestQuarantinedDevicesAreNotGiven(t *testing.T) {
 	}
 }
 
+// rounds is how often a simulation is played: more in the slow drill.
+func rounds() int {
+	if os.Getenv("ALIDADE_SLOW") != "" {
+		return 200
+	}
+	return 25
+}
+
 // A simulated node of eight GPUs and forty mixed requests, with estimates that
 // are right, wrong or absent: no device is ever given twice, every run starts,
 // and no run waits for more than the work that was there before it allows.
 func TestSimulatedNode(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	for round := range 200 {
+	for round := range rounds() {
 		simulate(t, rand.New(rand.NewPCG(seed, uint64(round))))
 		if t.Failed() {
 			t.Fatalf("round %d", round)

@@ -58,7 +58,7 @@ func TestSharedStagesOfASimulatedNode(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	past := 0
-	for round := range 50 {
+	for round := range rounds() {
 		n := newStageNode(rand.New(rand.NewPCG(seed, uint64(round))))
 		n.run(t)
 		if t.Failed() {
@@ -66,7 +66,7 @@ func TestSharedStagesOfASimulatedNode(t *testing.T) {
 		}
 		past += n.past
 	}
-	if past < 50 {
+	if past < rounds() {
 		t.Errorf("%d runs went past one that waited for a stage: it keeps devices from others", past)
 	}
 }
