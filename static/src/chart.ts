@@ -186,7 +186,8 @@ export class Chart {
           {
             stroke: quiet,
             font,
-            size: pad.left,
+            // Wide enough for the longest value: "−0.9875" is longer than "0.5".
+            size: (_u, values) => Math.max(pad.left, 12 + 6.4 * Math.max(0, ...(values ?? []).map((v) => v.length))),
             gap: 6,
             grid: { stroke: color("rule"), width: 1 },
             ticks: { show: false },
