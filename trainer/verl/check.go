@@ -39,16 +39,6 @@ func (s *Subject) lookup() *lookup {
 
 func (l *lookup) given(key string) bool { _, ok := l.at[key]; return ok }
 
-// below tells whether any key under the prefix is set, and which.
-func (l *lookup) below(prefix string) (string, bool) {
-	for _, s := range l.Settings {
-		if strings.HasPrefix(s.Key, prefix) {
-			return s.Key, true
-		}
-	}
-	return "", false
-}
-
 // text is the key's value as set, else the version's default.
 func (l *lookup) text(key string) string {
 	if s, ok := l.at[key]; ok {

@@ -118,8 +118,9 @@ func sameValue(want string, got any) bool {
 }
 
 func sameList(want string, got []any) bool {
-	inner, ok := strings.CutPrefix(want, "[")
-	if inner, ok = strings.CutSuffix(inner, "]"); !ok {
+	inner, opened := strings.CutPrefix(want, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	if !opened || !closed {
 		return false
 	}
 	var items []string

@@ -39,17 +39,6 @@ var tree = sync.OnceValue(func() map[string]leaf {
 var unlisted = []string{"critic.", "distillation.", "global_profiler.", "veomni", "torchtitan", "nsight", "npu_profile", "profiler.", ".qat.", ".mtp.",
 	"MooncakeStore", "disaggregation.", "reward_model.rollout.", "teacher_model", "skip.", "prometheus.", "_target_", ".engine.", "model_engine"}
 
-// open are keys whose value is a map that takes any key below it. Hydra still
-// wants a + before a key that is not there.
-func (p Profile) open(key string) bool {
-	for name, l := range tree() {
-		if strings.Contains(l.types, "m") && strings.IndexByte(l.in, p.tree) >= 0 && strings.HasPrefix(key, name+".") {
-			return true
-		}
-	}
-	return false
-}
-
 // has tells whether the version's tree has the key; listed is false when that
 // is not known here.
 func (p Profile) has(key string) (ok, listed bool) {
