@@ -55,6 +55,9 @@ func (b *builder) liftSentence(a *armData) string {
 	}
 	from, to := float64(a.value.Mean)-float64(lift.Mean), float64(a.value.Mean)
 	size := fmt.Sprintf("%s %s %s", m.diff(float64(lift.Mean)), m.Points, m.span(lift.main(), true))
+	if others := b.lifted(); lift.Verdict == Undecided && len(others) > 0 {
+		return fmt.Sprintf("%s has the best %s, but its difference from the SFT checkpoint is undecided, %s; clear of theirs: %s.", a.Label, m.Name, size, few(others))
+	}
 	if lift.Verdict == Undecided {
 		return fmt.Sprintf("No arm lifts %s clear of its SFT checkpoint; the largest difference is %s's, %s.", m.Name, a.Label, size)
 	}
@@ -63,6 +66,28 @@ func (b *builder) liftSentence(a *armData) string {
 		verb = "lowers"
 	}
 	return fmt.Sprintf("%s %s %s from %s to %s: %s over the SFT checkpoint.", a.Label, verb, m.Name, m.value(from), m.value(to), size)
+}
+
+// lifted lists the arms that are clear of their SFT checkpoint, on the good
+// side of it.
+func (b *builder) lifted() []string {
+	var names []string
+	for i := range b.arms {
+		c, ok := b.over(OverSFT, b.arms[i].Index)
+		if ok && c.Verdict == Clear && b.primary.beats(float64(c.Mean), 0) {
+			names = append(names, b.arms[i].Label)
+		}
+	}
+	return names
+}
+
+// few writes the first names of a list, and how many there are.
+func few(names []string) string {
+	const most = 4
+	if len(names) <= most {
+		return list(names)
+	}
+	return fmt.Sprintf("%s and %d more arms", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 func (b *builder) controlSentence(a *armData) string {

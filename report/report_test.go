@@ -168,6 +168,28 @@ func TestHeadlineSaysWhatIsClear(t *testing.T) {
 	}
 }
 
+// The arm with the best mean may be undecided where others are clear: the
+// headline must not deny those.
+func TestHeadlineNamesTheArmsThatAreClear(t *testing.T) {
+	m := rewardStudy()
+	best := 1
+	m.gain = func(a ablation.Arm) float64 {
+		if a.Index == best {
+			return 0.62
+		}
+		return 0.5
+	}
+	m.change = func(_ int, r *RunData) {
+		if r.Run.Arm.Index == best { // its SFT checkpoints were as good
+			r.Evaluations[2] = m.evaluate(r.Run.ID, ablation.Planned{Arm: r.Run.Arm, Seed: r.Run.Seed}, policySFT, modeSampled, 0, 0.61)
+		}
+	}
+	r := mustBuild(t, m.input())
+	if !strings.Contains(r.Headline, "is undecided") || !strings.Contains(r.Headline, "clear of theirs: ") || strings.Contains(r.Headline, "No arm") {
+		t.Errorf("headline = %s", r.Headline)
+	}
+}
+
 func TestPartialReport(t *testing.T) {
 	m := rewardStudy()
 	m.change = func(i int, r *RunData) {
