@@ -3,6 +3,7 @@ package verl
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -116,10 +117,15 @@ type console struct {
 func (c *console) Name() string { return "console" }
 
 func (c *console) Poll(last bool, emit func(native.Reading)) error {
-	for _, t := range c.tails {
+	// Failures are told on the second stream, metrics on the first: what went
+	// wrong in a step must be known when its line is read.
+	for _, t := range slices.Backward(c.tails) {
 		if err := t.Lines(last, func(line []byte) { c.line(line, emit) }); err != nil {
 			return err
 		}
+	}
+	if last { // no line of metrics comes after these
+		c.alert(c.decode+c.tools, emit)
 	}
 	return nil
 }
@@ -149,12 +155,14 @@ func (c *console) line(line []byte, emit func(native.Reading)) {
 	}
 	c.step = step
 	values[decodeErrorsName], values[toolErrorsName], values[badGradientName] = float64(c.decode), float64(c.tools), float64(c.gradient)
-	c.decode, c.tools, c.gradient, c.alerted = 0, 0, 0, false
+	failed := c.decode + c.tools
+	c.decode, c.tools, c.gradient = 0, 0, 0
 	emit(native.Reading{Step: step, Values: values})
 	if bad > 0 {
 		emit(native.Reading{Bad: bad})
 	}
-	c.alert(values, emit)
+	c.alert(failed, emit)
+	c.alerted = false
 }
 
 func (c *console) count(line []byte) {
@@ -177,10 +185,10 @@ func containsAny(line []byte, marks [][]byte) bool {
 	return false
 }
 
-// alert tells of a step in which much went wrong.
-func (c *console) alert(values map[string]float64, emit func(native.Reading)) {
-	n := int(values[decodeErrorsName] + values[toolErrorsName])
-	if n >= manyErrors {
+// alert tells, once a step, that n tool calls went wrong in it.
+func (c *console) alert(n int, emit func(native.Reading)) {
+	if n >= manyErrors && !c.alerted {
+		c.alerted = true
 		emit(native.Reading{Step: c.step, Alert: &trainer.Alert{Level: "warn", Code: "tools", Step: c.step,
 			Text: strconv.Itoa(n) + " tool calls could not be decoded or failed in this step: the policy is trained on what the error texts say"}})
 	}

@@ -105,6 +105,35 @@ func TestConsoleSourceCountsWhatGoesWrong(t *testing.T) {
 	}
 }
 
+// The two streams are read one after the other: failures on one must count for
+// the step that the other tells of, and not be lost after the last step.
+func TestFailuresOnTheOtherStream(t *testing.T) {
+	dir := t.TempDir()
+	out, errs := filepath.Join(dir, "stdout.log"), filepath.Join(dir, "stderr.log")
+	noise := strings.Repeat("(AgentLoopWorker pid=5) ERROR Failed to decode tool call: Expecting value\n", 60)
+	alerts := func(got []native.Reading) (n int) {
+		for _, r := range got {
+			if r.Alert != nil {
+				n++
+			}
+		}
+		return n
+	}
+	s := ConsoleSource(out, errs)
+	appendFile(t, out, "(TaskRunner pid=7) step:1 - critic/score/mean:0.5\n")
+	appendFile(t, errs, noise)
+	if got := poll(t, s, false); alerts(got) != 1 {
+		t.Errorf("failures beside their step's line: %+v", got)
+	}
+	appendFile(t, errs, noise)
+	if got := poll(t, s, false); len(got) != 0 {
+		t.Errorf("before the step's line: %+v", got)
+	}
+	if got := poll(t, s, true); alerts(got) != 1 {
+		t.Errorf("failures after the last line: %+v", got)
+	}
+}
+
 func FuzzParseConsole(f *testing.F) {
 	f.Add("(TaskRunner pid=41277) step:34 - a:np.float64(0.41) - b:nan")
 	f.Add("\x1b[36m(x pid=1, ip=1.2.3.4)\x1b[0m step:1 - val-core/x/acc/mean@8:1 [repeated 3x across cluster]")
