@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,8 +19,16 @@ import (
 // fakeRuns is a runner that only remembers what it was asked.
 type fakeRuns struct {
 	store *store.Store
+	mu    sync.Mutex
 	asked []string
 	log   string
+}
+
+// said is what was asked so far.
+func (f *fakeRuns) said() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.asked)
 }
 
 func (f *fakeRuns) Launch(ctx context.Context, st ablation.Study, source string) (ablation.StudyRecord, []ablation.Run, error) {
@@ -30,6 +40,8 @@ func (f *fakeRuns) Launch(ctx context.Context, st ablation.Study, source string)
 }
 
 func (f *fakeRuns) did(format string, a ...any) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.asked = append(f.asked, fmt.Sprintf(format, a...))
 	return nil
 }

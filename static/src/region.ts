@@ -6,9 +6,11 @@ import { all, busy, one, throttle } from "./dom";
 const least = 2000; // ms between two reads
 
 let running = false;
+let again = false; // the reader did something while a read was under way: it must show too
 
 async function refresh(own = false): Promise<void> {
   missed = document.hidden;
+  if (running) again ||= own;
   if (running || missed) return;
   running = true;
   try {
@@ -35,6 +37,10 @@ async function refresh(own = false): Promise<void> {
     // the live line says that the server is away
   } finally {
     running = false;
+  }
+  if (again) {
+    again = false;
+    await refresh(true);
   }
 }
 
