@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"alidade/ablation"
+	"alidade/trainer/llamafactory"
 	"alidade/trainer/native"
 	"alidade/trainer/rllm"
 	"alidade/trainer/trl"
@@ -15,7 +16,7 @@ import (
 
 // Adapters are the frameworks that the product can drive.
 func Adapters() []native.Adapter {
-	return []native.Adapter{trl.Adapter{}, verl.Adapter{}, rllm.Adapter{}}
+	return []native.Adapter{trl.Adapter{}, verl.Adapter{}, rllm.Adapter{}, llamafactory.Adapter{}}
 }
 
 // what the frameworks are, in words.

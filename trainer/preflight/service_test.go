@@ -45,6 +45,20 @@ func TestWhatIsInstalledIsAskedOnce(t *testing.T) {
 	}
 }
 
+// Every kind that a recipe may name must have an adapter, and words.
+func TestEveryNativeKindHasAnAdapter(t *testing.T) {
+	var kinds []string
+	for _, a := range Adapters() {
+		kinds = append(kinds, a.Kind())
+		if what[a.Kind()] == "" {
+			t.Errorf("%s has no words", a.Kind())
+		}
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(kinds)), slices.Sorted(slices.Values(ablation.NativeKinds()))) {
+		t.Errorf("adapters %v, kinds %v", kinds, ablation.NativeKinds())
+	}
+}
+
 func TestCheckPutsEverythingTogether(t *testing.T) {
 	s := New(Config{
 		Adapters: []native.Adapter{&framework{kind: "verl"}}, Python: func(string) string { return "python3" },
