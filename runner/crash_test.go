@@ -66,7 +66,7 @@ func TestServerIsKilled(t *testing.T) {
 	slices.Sort(starts)
 	median, slowest := starts[len(starts)/2], starts[len(starts)-1]
 	t.Logf("%d starts of a server, to its runner running: %s in the median, %s the slowest", len(starts), median, slowest)
-	if median > 2*time.Second || slowest > 5*time.Second { // one may meet a machine that is busy with something else
+	if slowest > 2*time.Second {
 		t.Errorf("a server took %s to start, %s in the median; want under 2 s", slowest, median)
 	}
 }

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"alidade/ablation"
 	"alidade/sandbox"
@@ -40,7 +39,7 @@ func Queries(ctx context.Context, r ablation.Recipe, artifacts string) (*synth.W
 }
 
 func newPanel(ctx context.Context, r ablation.Recipe, artifacts string) (*panel, error) {
-	world, err := openWorld(r, artifacts)
+	world, err := synth.OpenRecipe(r, artifacts)
 	if err != nil {
 		return nil, err
 	}
@@ -88,28 +87,6 @@ func (p *panel) draw(ctx context.Context, r ablation.Recipe) error {
 		return fmt.Errorf("draw the panel: %w", err)
 	}
 	return nil
-}
-
-// openWorld opens the world that the recipe names.
-func openWorld(r ablation.Recipe, artifacts string) (*synth.World, error) {
-	e := r.Environment
-	s := synth.Spec{Kind: synth.Generated, Cities: e.Cities, Seed: r.Data.Seed}
-	switch e.World {
-	case "real":
-		s.Kind, s.Dir = synth.Real, e.Tables
-	case "reference":
-		s.Kind, s.File, s.States = synth.Reference, filepath.Join(e.Tables, "train_ref_info.jsonl"), filepath.Join(e.Tables, "city_states.tsv")
-	case "full":
-		s.Cities = synth.Sizes()["full"]
-	}
-	if artifacts != "" && (e.World == "full" || e.World == "real") {
-		s.Cache = filepath.Join(artifacts, "worlds")
-	}
-	w, _, err := synth.Open(s)
-	if err != nil {
-		return nil, fmt.Errorf("recipe.environment: %w", err)
-	}
-	return w, nil
 }
 
 // jobs lists all episodes, all queries once before any twice.

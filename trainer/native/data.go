@@ -99,7 +99,7 @@ const (
 // newTaskSet draws the panel first, then the expert's queries, then the RL
 // prompts, each apart from those before: more prompts do not change the rest.
 func newTaskSet(ctx context.Context, r ablation.Recipe, artifacts string) (*taskSet, error) {
-	world, err := openWorld(r, artifacts)
+	world, err := synth.OpenRecipe(r, artifacts)
 	if err != nil {
 		return nil, err
 	}
@@ -226,26 +226,4 @@ func (d *drawing) drawTraces(ctx context.Context) error {
 			s.Traces, s.Noise, d.r.Environment.MaxTurns, d.r.Environment.MaxTokens)
 	}
 	return nil
-}
-
-// openWorld opens the world that the recipe names.
-func openWorld(r ablation.Recipe, artifacts string) (*synth.World, error) {
-	e := r.Environment
-	s := synth.Spec{Kind: synth.Generated, Cities: e.Cities, Seed: r.Data.Seed}
-	switch e.World {
-	case "real":
-		s.Kind, s.Dir = synth.Real, e.Tables
-	case "reference":
-		s.Kind, s.File, s.States = synth.Reference, filepath.Join(e.Tables, "train_ref_info.jsonl"), filepath.Join(e.Tables, "city_states.tsv")
-	case "full":
-		s.Cities = synth.Sizes()["full"]
-	}
-	if artifacts != "" && (e.World == "full" || e.World == "real") {
-		s.Cache = filepath.Join(artifacts, "worlds")
-	}
-	w, _, err := synth.Open(s)
-	if err != nil {
-		return nil, fmt.Errorf("recipe.environment: %w", err)
-	}
-	return w, nil
 }
